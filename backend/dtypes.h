@@ -63,13 +63,17 @@ constexpr decltype(auto) with_number(tensor::DType dtype, Use&& use) {
   switch (dtype) {
     case tensor::DType::f64: return use(double{});
     case tensor::DType::f32: return use(float{});
-    case tensor::DType::i64: case tensor::DType::bf16: break;
+    case tensor::DType::i64:
+    case tensor::DType::bf16: break;
   }
   llvm_unreachable("statements compute in f64 and f32");
 }
 
-inline double element_as_double(const unsigned char* values, tensor::DType dtype, std::int64_t i = 0) {
-  return with_element(dtype, [&](auto zero) { return static_cast<double>(reinterpret_cast<const decltype(zero)*>(values)[i]); });
+inline double element_as_double(const unsigned char* values, tensor::DType dtype,
+                                std::int64_t i = 0) {
+  return with_element(dtype, [&](auto zero) {
+    return static_cast<double>(reinterpret_cast<const decltype(zero)*>(values)[i]);
+  });
 }
 
 }  // namespace piper::backend

@@ -6,7 +6,9 @@
 namespace piper {
 
 /// `n` rounded up to a multiple of `unit`.
-constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
+constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) {
+  return (n + unit - 1) / unit * unit;
+}
 
 inline constexpr std::int64_t kAlignment = 64;  // bytes
 constexpr std::int64_t aligned(std::int64_t bytes) { return round_up(bytes, kAlignment); }

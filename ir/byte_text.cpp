@@ -15,7 +15,8 @@ std::string bytes_text(double bytes) {
   }
   char text[48];
   const bool whole = std::floor(bytes) == bytes;
-  std::snprintf(text, sizeof text, whole ? "%.0f%s%s" : "%.1f%s%s", bytes, unit == 0 ? " " : "", kUnits[unit]);
+  std::snprintf(text, sizeof text, whole ? "%.0f%s%s" : "%.1f%s%s", bytes, unit == 0 ? " " : "",
+                kUnits[unit]);
   return text;
 }
 

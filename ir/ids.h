@@ -45,13 +45,17 @@ class Id {
 
 template <typename Tag>
 struct std::hash<piper::Id<Tag>> {
-  std::size_t operator()(piper::Id<Tag> id) const noexcept { return std::hash<std::uint32_t>()(id.value()); }
+  std::size_t operator()(piper::Id<Tag> id) const noexcept {
+    return std::hash<std::uint32_t>()(id.value());
+  }
 };
 
 template <typename Tag>
 struct llvm::DenseMapInfo<piper::Id<Tag>> {
   static piper::Id<Tag> getEmptyKey() { return piper::Id<Tag>(0xFFFFFFFEu); }
   static piper::Id<Tag> getTombstoneKey() { return piper::Id<Tag>(0xFFFFFFFDu); }
-  static unsigned getHashValue(piper::Id<Tag> id) { return llvm::DenseMapInfo<std::uint32_t>::getHashValue(id.value()); }
+  static unsigned getHashValue(piper::Id<Tag> id) {
+    return llvm::DenseMapInfo<std::uint32_t>::getHashValue(id.value());
+  }
   static bool isEqual(piper::Id<Tag> a, piper::Id<Tag> b) { return a == b; }
 };

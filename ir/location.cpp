@@ -84,7 +84,8 @@ LineColumn SourceTable::line_column(FileId id, std::uint32_t offset, ColumnUnit 
 std::uint32_t SourceTable::offset(FileId id, LineColumn position) {
   File& file = files_[id.index()];
   if (!file.has_text) {
-    auto [entry, inserted] = file.position_offset.try_emplace(position, static_cast<std::uint32_t>(file.positions.size()));
+    auto [entry, inserted] = file.position_offset.try_emplace(
+        position, static_cast<std::uint32_t>(file.positions.size()));
     if (inserted) file.positions.push_back(position);
     return entry->second;
   }

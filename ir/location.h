@@ -73,7 +73,8 @@ class SourceTable {
 
   /// The position of a byte; offsets beyond the end give the end of the text. A file without text
   /// supports code points only.
-  LineColumn line_column(FileId file, std::uint32_t offset, ColumnUnit unit = ColumnUnit::code_point) const;
+  LineColumn line_column(FileId file, std::uint32_t offset,
+                         ColumnUnit unit = ColumnUnit::code_point) const;
   /// The offset of a position: of the nearest byte in a file with text, else of the position
   /// itself.
   std::uint32_t offset(FileId file, LineColumn position);
@@ -91,8 +92,8 @@ class SourceTable {
     std::string text;
     bool has_text = false;
     bool library = false;
-    std::vector<std::uint32_t> line_starts;              // with text
-    std::vector<LineColumn> positions;                   // without text: offset -> position
+    std::vector<std::uint32_t> line_starts;               // with text
+    std::vector<LineColumn> positions;                    // without text: offset -> position
     std::map<LineColumn, std::uint32_t> position_offset;  // without text: position -> offset
   };
   std::deque<File> files_;  // addresses are stable, so that views of names and texts stay valid

@@ -6,7 +6,9 @@
 namespace piper {
 
 void DeviceRates::refine(const DeviceRates& later) {
-  for (std::optional<double> DeviceRates::*field : {&DeviceRates::flops_f64, &DeviceRates::flops_f32, &DeviceRates::flops_bf16, &DeviceRates::bandwidth, &DeviceRates::efficiency}) {
+  for (std::optional<double> DeviceRates::* field :
+       {&DeviceRates::flops_f64, &DeviceRates::flops_f32, &DeviceRates::flops_bf16,
+        &DeviceRates::bandwidth, &DeviceRates::efficiency}) {
     if (later.*field) this->*field = later.*field;
   }
   if (later.kind != nullptr) kind = later.kind;
@@ -18,7 +20,8 @@ const Processor* find_processor(std::string_view name) {
 #include "ir/processors.def"
 #undef PROCESSOR
   };
-  const auto found = std::find_if(std::begin(kProcessors), std::end(kProcessors), [&](const Processor& each) { return each.name == name; });
+  const auto found = std::find_if(std::begin(kProcessors), std::end(kProcessors),
+                                  [&](const Processor& each) { return each.name == name; });
   return found == std::end(kProcessors) ? nullptr : &*found;
 }
 
@@ -37,7 +40,8 @@ MachineDevice Machine::device(const std::vector<std::uint32_t>& coordinates) con
 
 std::string Machine::mesh_text() const {
   std::string text;
-  for (const Axis& axis : axes) text += (text.empty() ? "" : ", ") + axis.name + ": " + std::to_string(axis.size);
+  for (const Axis& axis : axes)
+    text += (text.empty() ? "" : ", ") + axis.name + ": " + std::to_string(axis.size);
   return "(" + text + ")";
 }
 
@@ -45,7 +49,8 @@ std::optional<LinkGroup> link_group(const std::vector<Machine::Axis>& axes, std:
   std::uint32_t left = shared;
   for (std::size_t axis = axes.size(); axis-- > 0;) {
     const std::uint32_t size = axes[axis].size;
-    if (left < size || axis == 0) return size % left == 0 ? std::optional(LinkGroup{axis, left}) : std::nullopt;
+    if (left < size || axis == 0)
+      return size % left == 0 ? std::optional(LinkGroup{axis, left}) : std::nullopt;
     if (left % size != 0) return std::nullopt;
     left /= size;
   }

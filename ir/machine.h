@@ -21,7 +21,7 @@ struct DeviceRates {
   std::optional<double> bandwidth;
   // The fraction of these that it reaches; none: 1.
   std::optional<double> efficiency;
-  const char* kind = nullptr;                              // the processor of the data sheet
+  const char* kind = nullptr;  // the processor of the data sheet
 
   /// Takes the rates that `later` states and keeps the others.
   void refine(const DeviceRates& later);
@@ -50,8 +50,8 @@ struct MachineDevice {
 
 /// The link of one axis, for its messages and collectives.
 struct MachineLink {
-  double latency = 0;          // seconds before the first byte arrives
-  double bandwidth = 1;        // bytes per second, in each direction
+  double latency = 0;    // seconds before the first byte arrives
+  double bandwidth = 1;  // bytes per second, in each direction
   // Number of devices, neighbours in row-major order, that share one link equally.
   std::uint32_t shared = 1;
 };
@@ -61,7 +61,9 @@ struct Machine {
     std::string name;
     std::uint32_t size = 1;
     std::optional<MachineLink> link;
-    friend bool operator==(const Axis& a, const Axis& b) { return a.name == b.name && a.size == b.size; }
+    friend bool operator==(const Axis& a, const Axis& b) {
+      return a.name == b.name && a.size == b.size;
+    }
   };
   std::string name;
   std::vector<Axis> axes;              // of its mesh
@@ -75,8 +77,8 @@ struct Machine {
 
 /// The devices that share one link: neighbours along `axis`, with all positions of the inner axes.
 struct LinkGroup {
-  std::size_t axis = 0;      // the axes after it are whole
-  std::uint32_t block = 1;   // number of neighbours along it
+  std::size_t axis = 0;     // the axes after it are whole
+  std::uint32_t block = 1;  // number of neighbours along it
 };
 /// Nothing if `shared` neighbours form no grid of the mesh, because groups would differ.
 std::optional<LinkGroup> link_group(const std::vector<Machine::Axis>& axes, std::uint32_t shared);

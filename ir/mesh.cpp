@@ -89,7 +89,8 @@ std::vector<std::uint32_t> coordinates_of(const Mesh& mesh, std::uint64_t rank) 
 
 std::uint64_t rank_of(const Mesh& mesh, const std::vector<std::uint32_t>& coordinates) {
   std::uint64_t rank = 0;
-  for (std::size_t i = 0; i < mesh.axes.size(); ++i) rank = rank * mesh.axes[i].size + coordinates[i];
+  for (std::size_t i = 0; i < mesh.axes.size(); ++i)
+    rank = rank * mesh.axes[i].size + coordinates[i];
   return rank;
 }
 

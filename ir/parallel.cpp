@@ -47,8 +47,8 @@ class Pool {
  private:
   struct Job {
     llvm::function_ref<void()> work;
-    std::size_t wanted;  // threads that may still join the caller
-    std::size_t inside;  // threads that have joined
+    std::size_t wanted;          // threads that may still join the caller
+    std::size_t inside;          // threads that have joined
     std::exception_ptr failure;  // of one of them
   };
 

@@ -23,7 +23,9 @@ namespace piper {
 /// The number of threads that pay off for `items` items that visit `nodes` nodes in all.
 inline std::size_t workers_for(std::size_t items, std::size_t nodes) {
   constexpr std::size_t kNodesPerWorker = 8192, kMax = 8;
-  return std::clamp<std::size_t>(std::min<std::size_t>({items, nodes / kNodesPerWorker, kMax, std::thread::hardware_concurrency()}), 1, kMax);
+  return std::clamp<std::size_t>(std::min<std::size_t>({items, nodes / kNodesPerWorker, kMax,
+                                                        std::thread::hardware_concurrency()}),
+                                 1, kMax);
 }
 
 /// Runs `work` on at most `workers` threads at once, including the caller, and returns when all
@@ -34,7 +36,9 @@ void run_workers(std::size_t workers, llvm::function_ref<void()> work);
 
 /// Starts the threads for `nodes` nodes early, because starting one may wait for a lock on the
 /// process's memory map.
-inline void start_workers(std::size_t nodes) { run_workers(workers_for(nodes, nodes), [] {}); }
+inline void start_workers(std::size_t nodes) {
+  run_workers(workers_for(nodes, nodes), [] {});
+}
 
 /// Runs two functions, concurrently if they visit many nodes, else one after the other. `second`
 /// may wait for `first`, which must notify it even if it throws.

@@ -3,7 +3,8 @@
 namespace piper {
 
 RegionId RegionTable::child(RegionId parent, Symbol name, std::uint32_t index) {
-  const auto [entry, fresh] = ids_.try_emplace(Entry{parent, name, index}, RegionId::at(entries_.size()));
+  const auto [entry, fresh] =
+      ids_.try_emplace(Entry{parent, name, index}, RegionId::at(entries_.size()));
   if (fresh) {
     entries_.push_back(entry->first);
     has_inner_.push_back(false);
@@ -21,7 +22,8 @@ std::optional<std::uint32_t> RegionTable::coordinate(RegionId region, Symbol nam
 
 std::string RegionTable::print(RegionId region, const SymbolTable& symbols) const {
   if (!region.valid()) return "model";
-  std::string text = std::string(symbols.text(name(region))) + "[" + std::to_string(index(region)) + "]";
+  std::string text =
+      std::string(symbols.text(name(region))) + "[" + std::to_string(index(region)) + "]";
   return parent(region).valid() ? print(parent(region), symbols) + "." + text : text;
 }
 

@@ -36,7 +36,9 @@ class RegionTable {
   /// `gpt[0].block[3].norm[1]`; `model` for the root.
   std::string print(RegionId region, const SymbolTable& symbols) const;
   /// Whether it contains regions.
-  bool has_inner(RegionId region) const { return region.valid() ? has_inner_[region.index()] : !entries_.empty(); }
+  bool has_inner(RegionId region) const {
+    return region.valid() ? has_inner_[region.index()] : !entries_.empty();
+  }
   std::size_t size() const { return entries_.size(); }
 
  private:
@@ -47,11 +49,14 @@ class RegionTable {
   };
   struct KeyHash {
     std::size_t operator()(const Entry& e) const {
-      return (std::size_t{e.parent.value()} * 0x9E3779B97F4A7C15ull) ^ (std::size_t{e.name.value()} << 32) ^ e.index;
+      return (std::size_t{e.parent.value()} * 0x9E3779B97F4A7C15ull) ^
+             (std::size_t{e.name.value()} << 32) ^ e.index;
     }
   };
   struct KeyEqual {
-    bool operator()(const Entry& a, const Entry& b) const { return a.parent == b.parent && a.name == b.name && a.index == b.index; }
+    bool operator()(const Entry& a, const Entry& b) const {
+      return a.parent == b.parent && a.name == b.name && a.index == b.index;
+    }
   };
   std::vector<Entry> entries_;
   std::vector<bool> has_inner_;  // per entry

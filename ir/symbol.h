@@ -23,7 +23,9 @@ class SymbolTable {
   /// The symbol of `text` if it was interned before, else an invalid one.
   Symbol find(std::string_view text) const;
   /// The text of a symbol; empty for an invalid one.
-  std::string_view text(Symbol symbol) const { return symbol.valid() ? std::string_view(texts_[symbol.index()]) : std::string_view(); }
+  std::string_view text(Symbol symbol) const {
+    return symbol.valid() ? std::string_view(texts_[symbol.index()]) : std::string_view();
+  }
   std::size_t size() const { return texts_.size(); }
 
  private:

@@ -27,7 +27,8 @@ struct Prepared {
 
 /// Returns nothing, with at least one error in `sink`, if the lines of the strategy are wrong or do
 /// not fit the model. Throws Cancelled if the request of the model's context was cancelled.
-std::optional<Prepared> prepare(tensor::Graph model, directive::Strategy strategy, DiagnosticSink& sink);
+std::optional<Prepared> prepare(tensor::Graph model, directive::Strategy strategy,
+                                DiagnosticSink& sink);
 
 struct Options {
   /// The last level to reach.
@@ -49,7 +50,8 @@ struct Options {
 
 /// Returns nothing, with at least one error in `sink`, if the strategy cannot be applied to the
 /// model. Throws Cancelled as `prepare` does.
-std::optional<dag::Dag> compile(const Prepared& prepared, DiagnosticSink& sink, const Options& options);
+std::optional<dag::Dag> compile(const Prepared& prepared, DiagnosticSink& sink,
+                                const Options& options);
 
 /// Whether ir/verify accepts the result of a pass. If not, reports that as a compiler bug. Code
 /// generators call this for a plan first.
@@ -58,10 +60,12 @@ bool keeps_promise(std::string_view pass, const dag::Dag& dag, DiagnosticSink& s
 /// Takes a legal DAG of any level, also one read from text, to a later level; `strategy` has its
 /// mesh, device sets and settings, and the directives for the remaining passes. The result is
 /// verified. False, with at least one error in `sink`, if they cannot be applied.
-bool advance(dag::Dag& dag, directive::Strategy strategy, DiagnosticSink& sink, const Options& options);
+bool advance(dag::Dag& dag, directive::Strategy strategy, DiagnosticSink& sink,
+             const Options& options);
 
 /// Runs one rewrite by its name (`split`, `communicate`) on the result of the previous one, for
 /// tests of a pass. False if it reports an error.
-bool run_pass(std::string_view name, dag::Dag& dag, directive::Strategy strategy, DiagnosticSink& sink, const Options& options);
+bool run_pass(std::string_view name, dag::Dag& dag, directive::Strategy strategy,
+              DiagnosticSink& sink, const Options& options);
 
 }  // namespace piper::passes

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define PIPER_ABI_VERSION 12u
-#define PIPER_MAX_SLOTS 3 // tensors of optimizer state that a parameter has at most
+#define PIPER_MAX_SLOTS 3  // tensors of optimizer state that a parameter has at most
 
 #ifdef __cplusplus
 extern "C" {
@@ -48,7 +48,8 @@ typedef struct PiperInterval {
 // one element more than the others.
 static inline PiperInterval piper_shard(uint64_t elements, uint32_t members, uint32_t index) {
   const uint64_t per_member = elements / members, more = elements % members;
-  const PiperInterval block = {per_member * index + (index < more ? index : more), per_member + (index < more ? 1 : 0), elements};
+  const PiperInterval block = {per_member * index + (index < more ? index : more),
+                               per_member + (index < more ? 1 : 0), elements};
   return block;
 }
 
@@ -59,8 +60,17 @@ typedef struct PiperWait {
   uint32_t distance;
 } PiperWait;
 
-typedef enum PiperCommOp { PIPER_SEND = 0, PIPER_RECV = 1, PIPER_ALL_REDUCE = 2, PIPER_ALL_GATHER_V = 3, PIPER_REDUCE_SCATTER = 4, PIPER_ALL_GATHER = 5, PIPER_OFFLOAD = 6, PIPER_FETCH = 7 } PiperCommOp;
-#define PIPER_COMM_OPS 8u // the number of ops: tables by op have as many rows
+typedef enum PiperCommOp {
+  PIPER_SEND = 0,
+  PIPER_RECV = 1,
+  PIPER_ALL_REDUCE = 2,
+  PIPER_ALL_GATHER_V = 3,
+  PIPER_REDUCE_SCATTER = 4,
+  PIPER_ALL_GATHER = 5,
+  PIPER_OFFLOAD = 6,
+  PIPER_FETCH = 7
+} PiperCommOp;
+#define PIPER_COMM_OPS 8u  // the number of ops: tables by op have as many rows
 
 // One part of a message. send reads `in`; recv writes `out`; all_reduce reads `in` and writes `out`
 // (may be equal); `in` is PIPER_NO_OFFSET if the member adds nothing. all_gather_v: one part per
@@ -74,19 +84,19 @@ typedef enum PiperCommOp { PIPER_SEND = 0, PIPER_RECV = 1, PIPER_ALL_REDUCE = 2,
 
 // The member's own buffer (`out` of a reduce_scatter, `in` of an all_gather) holds its shard alone.
 #define PIPER_SHARD_ONLY 1u
-#define PIPER_ACCUMULATE 2u      // reduce_scatter: the sum is added to the values at `out`
+#define PIPER_ACCUMULATE 2u  // reduce_scatter: the sum is added to the values at `out`
 // reduce_scatter: a range of padding at `out` that this member sets to 0 before its other parts are
 // read; nothing moves.
 #define PIPER_ZERO_FILL 4u
 #define PIPER_NO_OFFSET UINT64_MAX
 typedef struct PiperMessagePart {
-  uint64_t in, out;   // byte offsets in the arena
+  uint64_t in, out;  // byte offsets in the arena
   uint64_t elements;
-  uint32_t dtype;     // PiperDType
+  uint32_t dtype;  // PiperDType
   // Both offsets are those of position 0, and the part is this rank's interval
   // PiperRank::intervals[interval]; PIPER_ALL_POSITIONS: the part begins at the offsets.
   uint32_t interval;
-  uint32_t flags;     // PIPER_SHARD_ONLY, PIPER_ACCUMULATE, PIPER_ZERO_FILL
+  uint32_t flags;  // PIPER_SHARD_ONLY, PIPER_ACCUMULATE, PIPER_ZERO_FILL
   uint32_t reserved;
 } PiperMessagePart;
 
@@ -95,9 +105,9 @@ typedef struct PiperCommAction {
   uint32_t communicator;  // position in PiperRank::communicators
   // Equal at all members of one matched communication; checked by the transport.
   uint32_t identity;
-  uint32_t first_part, num_parts; // into PiperProgram::parts
-  uint32_t first_wait, num_waits; // into PiperProgram::waits
-  uint32_t action;        // into PiperProgram::actions
+  uint32_t first_part, num_parts;  // into PiperProgram::parts
+  uint32_t first_wait, num_waits;  // into PiperProgram::waits
+  uint32_t action;                 // into PiperProgram::actions
 } PiperCommAction;
 
 typedef struct PiperStream {
@@ -110,62 +120,76 @@ typedef struct PiperStream {
   const uint32_t* action_of;
 } PiperStream;
 
-typedef enum PiperInitKind { PIPER_NORMAL = 0, PIPER_UNIFORM = 1, PIPER_ZEROS = 2, PIPER_ONES = 3, PIPER_CONSTANT = 4 } PiperInitKind;
+typedef enum PiperInitKind {
+  PIPER_NORMAL = 0,
+  PIPER_UNIFORM = 1,
+  PIPER_ZEROS = 2,
+  PIPER_ONES = 3,
+  PIPER_CONSTANT = 4
+} PiperInitKind;
 
 // One parameter copy on this role. Element i of the parameter and of its master weights starts as a
 // function of (seed, name, i); all other state, with its padding, starts at zero.
 typedef struct PiperParam {
   const char* name;
-  uint64_t offset;             // of its values
-  uint64_t grad_offset;        // of its gradient accumulators
+  uint64_t offset;       // of its values
+  uint64_t grad_offset;  // of its gradient accumulators
   // Optimizer state (adamw: first and second moment; sgd: momentum; then the master weights),
   // PIPER_NO_OFFSET if none; with an interval: its first element.
   uint64_t slot_offsets[PIPER_MAX_SLOTS];
   // 1: slot_offsets count from the start of the arena in the memory of the host.
   uint32_t slots_on_host;
   uint64_t elements;
-  uint32_t dtype;              // of its values
+  uint32_t dtype;  // of its values
   // of its gradient and its slots; if wider than `dtype`, the last slot holds the master weights:
   // the unrounded parameter
   uint32_t sum_dtype;
-  uint32_t init;               // PiperInitKind
+  uint32_t init;  // PiperInitKind
   double scale;
-  uint32_t counted;            // 1 on the one owner that is written to checkpoints and compared
+  uint32_t counted;  // 1 on the one owner that is written to checkpoints and compared
   uint32_t num_dims;
   const int64_t* dims;
   // Element i of the parameter is element `first` + i of its bucket. The rank holds an interval of
   // the bucket: its reduced gradient and optimizer state cover the elements in it.
   // PIPER_ALL_POSITIONS: all elements.
   uint64_t first;
-  uint32_t interval;            // into PiperRank::intervals
+  uint32_t interval;  // into PiperRank::intervals
   // PiperSharded: the further state of which the rank holds only its interval; offsets are then
   // those of the interval's first element.
   uint32_t sharded;
 } PiperParam;
 
 // Each includes those before it.
-typedef enum PiperSharded { PIPER_SHARDED_OPTIMIZER = 0, PIPER_SHARDED_GRADIENTS = 1, PIPER_SHARDED_PARAMETERS = 2 } PiperSharded;
+typedef enum PiperSharded {
+  PIPER_SHARDED_OPTIMIZER = 0,
+  PIPER_SHARDED_GRADIENTS = 1,
+  PIPER_SHARDED_PARAMETERS = 2
+} PiperSharded;
 
 // A model input as a whole: global extents.
 typedef struct PiperInput {
   const char* name;
   uint32_t dtype;
   uint32_t num_dims;
-  const int64_t* dims;         // dims[sample_dim] is the batch
+  const int64_t* dims;  // dims[sample_dim] is the batch
   uint32_t sample_dim;
 } PiperInput;
 
 typedef struct PiperLoss {
   const char* name;
-  uint64_t count;              // elements over the whole batch
+  uint64_t count;  // elements over the whole batch
   // 1: not every element counts; the last value of a report is the number of those that do, and
   // divides the sum if it is above 1.
   uint32_t masked;
-  uint32_t targets;            // masked: the input whose elements count unless they are `ignore`
+  uint32_t targets;  // masked: the input whose elements count unless they are `ignore`
   int64_t ignore;
 } PiperLoss;
 
-typedef enum PiperLibraryKind { PIPER_CALL_GEMM = 0, PIPER_CALL_ATTEND = 1, PIPER_CALL_ATTEND_GRAD = 2 } PiperLibraryKind;
+typedef enum PiperLibraryKind {
+  PIPER_CALL_GEMM = 0,
+  PIPER_CALL_ATTEND = 1,
+  PIPER_CALL_ATTEND_GRAD = 2
+} PiperLibraryKind;
 
 // c[b][m][n] = a[b][m][k] b[b][k][n] (+ c when accumulate). transpose_a: a is stored [b][k][m];
 // likewise b. Dense, row-major. `dtype` is that of a, b and c, except that products of PIPER_BF16
@@ -179,9 +203,9 @@ typedef struct PiperGemm {
 // The implementation of attention on a GPU; the compiler chooses it by shape and type
 // (backend/cuda/attention.h). CPUs ignore it.
 typedef enum PiperAttendForm {
-  PIPER_ATTEND_BUILTIN = 0,        // Piper's own kernel
-  PIPER_ATTEND_FLASH = 1,      // LibTorch's flash attention
-  PIPER_ATTEND_EFFICIENT = 2   // LibTorch's memory-efficient attention
+  PIPER_ATTEND_BUILTIN = 0,   // Piper's own kernel
+  PIPER_ATTEND_FLASH = 1,     // LibTorch's flash attention
+  PIPER_ATTEND_EFFICIENT = 2  // LibTorch's memory-efficient attention
 } PiperAttendForm;
 
 // q[batch][seq][heads][width], k[batch][keys][kv_heads][width],
@@ -192,7 +216,7 @@ typedef struct PiperAttend {
   double scale;
   uint32_t causal;
   uint32_t dtype;
-  uint32_t form;               // PiperAttendForm
+  uint32_t form;  // PiperAttendForm
 } PiperAttend;
 
 struct PiperRank;
@@ -200,18 +224,18 @@ struct PiperApi;
 
 typedef struct PiperProgram {
   uint32_t abi_version;
-  const char* role;            // `pp0`
-  const char* hash;            // content hash of the program, in hex
-  uint64_t arena_bytes;        // the whole arena, 64-byte aligned
+  const char* role;      // `pp0`
+  const char* hash;      // content hash of the program, in hex
+  uint64_t arena_bytes;  // the whole arena, 64-byte aligned
   // The front part that persists from one program to the next: parameters, gradients, optimizer
   // state.
   uint64_t state_bytes;
-  uint64_t host_bytes;         // the arena in the memory of the host, 64-byte aligned
-  uint64_t host_state_bytes;   // the front part of the host arena that persists: optimizer state
-  uint64_t scalars_offset;     // of PiperScalars
+  uint64_t host_bytes;        // the arena in the memory of the host, 64-byte aligned
+  uint64_t host_state_bytes;  // the front part of the host arena that persists: optimizer state
+  uint64_t scalars_offset;    // of PiperScalars
   uint32_t num_actions, num_waits, num_parts, num_streams, num_communicators, num_intervals;
   const PiperActionInfo* actions;
-  const PiperWait* waits;      // of communication actions
+  const PiperWait* waits;  // of communication actions
   const PiperMessagePart* parts;
   const PiperStream* streams;
   // The extents of PiperRank::intervals that the program was generated for: the same on all ranks
@@ -222,7 +246,7 @@ typedef struct PiperProgram {
   // Runs the compute stream of one step; 0 done, otherwise cancelled or failed (the reason was
   // given to api->fail).
   int (*step)(const struct PiperApi* api, struct PiperRank* rank);
-  const void* context;         // the interpreter's own
+  const void* context;  // the interpreter's own
 } PiperProgram;
 
 // ---- at run time
@@ -230,20 +254,20 @@ typedef struct PiperProgram {
 
 // The scalars that one step's update reads; the runtime writes them into the arena before the step.
 typedef struct PiperScalars {
-  double step;                 // 1 for the first update
+  double step;  // 1 for the first update
   double learning_rate;
-  double bias1, bias2;         // 1 - beta^step (adamw), else 1
-  double one;                  // 1: the clip factor of an update without clipping
+  double bias1, bias2;  // 1 - beta^step (adamw), else 1
+  double one;           // 1: the clip factor of an update without clipping
 } PiperScalars;
 
 typedef struct PiperCommunicator {
-  uint32_t id;                 // unique in the job; equal at all members
-  uint32_t kind;               // 0 pair, 1 group
+  uint32_t id;    // unique in the job; equal at all members
+  uint32_t kind;  // 0 pair, 1 group
   uint32_t num_members;
   // Global ranks; pair: source, destination; group: in set order, then coordinate order.
   const uint32_t* members;
-  uint32_t self;               // own position in members
-  uint32_t num_sets;           // group: member sets; members are set-major
+  uint32_t self;      // own position in members
+  uint32_t num_sets;  // group: member sets; members are set-major
 } PiperCommunicator;
 
 // The fixed part of a rank's flight record: for every stream the last action started and ended
@@ -259,7 +283,7 @@ typedef struct PiperFlight {
   char hash[40];
   uint64_t step;
   uint64_t started[PIPER_MAX_STREAMS], ended[PIPER_MAX_STREAMS];
-  uint64_t events;             // written so far; the ring holds the last ones of the compute stream
+  uint64_t events;  // written so far; the ring holds the last ones of the compute stream
   PiperFlightEvent ring[PIPER_FLIGHT_RING];
   // 1 while the compute stream sleeps in api->wait, for completed[waiting_stream] >=
   // waiting_target.
@@ -271,9 +295,9 @@ typedef struct PiperFlight {
 typedef struct PiperRank {
   const PiperProgram* program;
   unsigned char* arena;
-  unsigned char* host;         // program->host_bytes; null if that is 0
-  uint64_t step;               // of the compute stream, since the program was started
-  uint64_t global_step;        // of training: keys data and random numbers
+  unsigned char* host;   // program->host_bytes; null if that is 0
+  uint64_t step;         // of the compute stream, since the program was started
+  uint64_t global_step;  // of training: keys data and random numbers
   uint64_t seed;
   // Per stream, each on its own cache line: completed[stream * PIPER_COUNTER_STRIDE].
   uint64_t* completed;
@@ -282,8 +306,8 @@ typedef struct PiperRank {
   // program->num_intervals: this rank's intervals of sharded dimensions.
   const PiperInterval* intervals;
   uint32_t rank;
-  volatile uint32_t* sleepers; // nonzero: the progress engine sleeps and wants api->wake
-  void* runtime;               // the runtime's own
+  volatile uint32_t* sleepers;  // nonzero: the progress engine sleeps and wants api->wake
+  void* runtime;                // the runtime's own
   // Times the compute stream's actions for the flight record; null: untimed.
   uint64_t (*now_ns)(void);
 } PiperRank;
@@ -298,18 +322,24 @@ typedef struct PiperApi {
   void (*wake)(PiperRank* rank);
   // Fails the run: `action` is the one that ran, `where` the expression in it that refused the
   // value. message has static storage; value is shown with it. Always nonzero.
-  int (*fail)(PiperRank* rank, uint32_t action, const PiperSourceLocation* where, const char* message, int64_t value);
+  int (*fail)(PiperRank* rank, uint32_t action, const PiperSourceLocation* where,
+              const char* message, int64_t value);
   // Writes `samples` samples of input `input`, from sample `first` of the step's batch, to `to`;
   // nonzero on failure.
-  int (*load)(PiperRank* rank, uint32_t action, uint32_t input, uint64_t first, uint64_t samples, void* to);
+  int (*load)(PiperRank* rank, uint32_t action, uint32_t input, uint64_t first, uint64_t samples,
+              void* to);
   // Hands over the loss sums of all microbatches, then the count of a masked loss (or, for subject
   // PIPER_NORM, the gradient norm) of this step.
   void (*report)(PiperRank* rank, uint32_t subject, const double* values, uint32_t count);
-  int (*gemm)(PiperRank* rank, uint32_t action, const PiperGemm* call, const void* a, const void* b, void* c, uint32_t accumulate);
-  int (*attend)(PiperRank* rank, uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, void* out,
-                void* lse, void* workspace, uint64_t workspace_bytes);
-  int (*attend_grad)(PiperRank* rank, uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, const void* out,
-                     const void* lse, const void* dout, void* dq, void* dk, void* dv, void* workspace, uint64_t workspace_bytes);
+  int (*gemm)(PiperRank* rank, uint32_t action, const PiperGemm* call, const void* a, const void* b,
+              void* c, uint32_t accumulate);
+  int (*attend)(PiperRank* rank, uint32_t action, const PiperAttend* call, const void* q,
+                const void* k, const void* v, void* out, void* lse, void* workspace,
+                uint64_t workspace_bytes);
+  int (*attend_grad)(PiperRank* rank, uint32_t action, const PiperAttend* call, const void* q,
+                     const void* k, const void* v, const void* out, const void* lse,
+                     const void* dout, void* dq, void* dk, void* dv, void* workspace,
+                     uint64_t workspace_bytes);
   uint64_t (*now_ns)(void);
 } PiperApi;
 #define PIPER_NORM 0xFFFFFFFFu
@@ -317,8 +347,10 @@ typedef struct PiperApi {
 // Bytes of an element in the type that operations of `dtype`, a PiperDType, compute in.
 static inline uint64_t piper_wide_bytes(uint32_t dtype) {
   switch ((PiperDType)dtype) {
-    case PIPER_F64: case PIPER_I64: return 8;
-    case PIPER_F32: case PIPER_BF16: return 4;
+    case PIPER_F64:
+    case PIPER_I64: return 8;
+    case PIPER_F32:
+    case PIPER_BF16: return 4;
   }
   return 0;
 }
@@ -340,41 +372,41 @@ static inline uint64_t piper_attend_workspace(const PiperAttend* call) {
 // ---------------------------------------------------------------------------------------
 
 typedef struct PiperData {
-  uint32_t kind;               // 0 none, 1 bytes, 2 synthetic, 3 arrays
-  const char* path;            // bytes: a file, or a folder; arrays: a file
+  uint32_t kind;     // 0 none, 1 bytes, 2 synthetic, 3 arrays
+  const char* path;  // bytes: a file, or a folder; arrays: a file
   int64_t batch;
-  int64_t seq;                 // bytes: window length
-  int64_t classes;             // synthetic: integers in [0, classes)
+  int64_t seq;      // bytes: window length
+  int64_t classes;  // synthetic: integers in [0, classes)
   // held-out data: at most this number, spread evenly; 0: all of them (synthetic: one).
   int64_t batches;
-  PiperActionInfo where;       // the `data` line
+  PiperActionInfo where;  // the `data` line
 } PiperData;
 
 typedef struct PiperOptimizer {
   // 1: the scalars bias1, bias2 of step t are 1 - beta1^t, 1 - beta2^t; 0: they are 1.
   uint32_t corrects_bias;
-  uint32_t schedule;           // 0 constant, 1 cosine, 2 linear
+  uint32_t schedule;  // 0 constant, 1 cosine, 2 linear
   double base, floor;
-  uint64_t warmup, total;      // steps
+  uint64_t warmup, total;  // steps
   double beta1, beta2;
-  uint32_t clips;              // 1: gradients are clipped by their norm
+  uint32_t clips;  // 1: gradients are clipped by their norm
 } PiperOptimizer;
 
 // All ranks of this process. Ranks of one role share a program.
 typedef struct PiperJobRank {
   uint32_t rank;
   const PiperProgram* program;
-  const PiperProgram* evaluation;         // null: none
-  const PiperCommunicator* communicators; // program->num_communicators
+  const PiperProgram* evaluation;          // null: none
+  const PiperCommunicator* communicators;  // program->num_communicators
   const PiperCommunicator* evaluation_communicators;
-  const PiperInterval* intervals;          // program->num_intervals
+  const PiperInterval* intervals;  // program->num_intervals
   const PiperInterval* evaluation_intervals;
 } PiperJobRank;
 
 typedef struct PiperJob {
   uint32_t abi_version;
   uint32_t world;
-  uint32_t num_ranks;                     // local ones
+  uint32_t num_ranks;  // local ones
   const PiperJobRank* ranks;
   uint32_t num_inputs;
   const PiperInput* inputs;
@@ -409,7 +441,8 @@ static inline void piper_begin(PiperRank* rank, uint32_t stream, uint32_t positi
   event->end_ns = 0;
 }
 
-static inline void piper_end(const PiperApi* api, PiperRank* rank, uint32_t stream, uint32_t position) {
+static inline void piper_end(const PiperApi* api, PiperRank* rank, uint32_t stream,
+                             uint32_t position) {
   const uint64_t count = rank->step * rank->program->streams[stream].num_actions + position + 1;
   PiperFlight* flight = rank->flight;
   flight->ended[stream] = count;
@@ -420,10 +453,13 @@ static inline void piper_end(const PiperApi* api, PiperRank* rank, uint32_t stre
 }
 
 // Nonzero when the run was cancelled.
-static inline int piper_wait(const PiperApi* api, PiperRank* rank, uint32_t stream, uint32_t position, uint32_t distance) {
+static inline int piper_wait(const PiperApi* api, PiperRank* rank, uint32_t stream,
+                             uint32_t position, uint32_t distance) {
   if (rank->step < distance) return 0;
-  const uint64_t target = (rank->step - distance) * rank->program->streams[stream].num_actions + position + 1;
-  if (__atomic_load_n(&rank->completed[stream * PIPER_COUNTER_STRIDE], __ATOMIC_ACQUIRE) >= target) return 0;
+  const uint64_t target =
+      (rank->step - distance) * rank->program->streams[stream].num_actions + position + 1;
+  if (__atomic_load_n(&rank->completed[stream * PIPER_COUNTER_STRIDE], __ATOMIC_ACQUIRE) >= target)
+    return 0;
   return api->wait(rank, stream, target);
 }
 

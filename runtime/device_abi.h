@@ -29,7 +29,11 @@ extern "C" {
 
 // How a matrix product stores its sums. Products of bf16 are summed in f32: c is f32, or bf16 if
 // the sums are rounded, once.
-typedef enum PiperGemmEnd { PIPER_GEMM_WRITES = 0, PIPER_GEMM_ADDS = 1, PIPER_GEMM_ROUNDS = 2 } PiperGemmEnd;
+typedef enum PiperGemmEnd {
+  PIPER_GEMM_WRITES = 0,
+  PIPER_GEMM_ADDS = 1,
+  PIPER_GEMM_ROUNDS = 2
+} PiperGemmEnd;
 
 // One bf16 number in memory, of runtime/kernel_math.h; only pointers to it appear here.
 struct piper_bf16;
@@ -47,31 +51,45 @@ struct PiperDevice {
   uint32_t abi_version;
   // Device memory: seed and step, two u64, that random numbers are keyed by.
   const void* draw;
-  void* device;                // the device's own; a rank has a PiperDevice of its own
+  void* device;  // the device's own; a rank has a PiperDevice of its own
   // Waits for the ends of actions on other streams; `distance` 1: of the step before.
-  int (*begin)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action, const PiperWait* waits, uint32_t num_waits);
+  int (*begin)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action,
+               const PiperWait* waits, uint32_t num_waits);
   int (*end)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action);
   // Number `kernel` of PiperEnqueue::kernels; a pointer to each argument.
-  int (*kernel)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action, uint32_t kernel, const void* const* arguments);
-  int (*clear)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action, void* at, uint64_t bytes);
+  int (*kernel)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action,
+                uint32_t kernel, const void* const* arguments);
+  int (*clear)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action, void* at,
+               uint64_t bytes);
   // The first failing position is read back with the action's end. Later kernels do not follow an
   // index that lies outside.
-  int (*check)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action, const PiperCheck* check, const int64_t* values);
+  int (*check)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action,
+               const PiperCheck* check, const int64_t* values);
   // Counts, as a double, which of the `elements` numbers at each of `from` are not `ignore`.
-  int (*count)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action, const uint64_t* from, uint32_t num_from, uint64_t elements, int64_t ignore, uint64_t to);
+  int (*count)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action,
+               const uint64_t* from, uint32_t num_from, uint64_t elements, int64_t ignore,
+               uint64_t to);
   // `end`: a PiperGemmEnd.
-  int (*gemm)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action, const PiperGemm* call, const void* a, const void* b, void* c, uint32_t end,
+  int (*gemm)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action,
+              const PiperGemm* call, const void* a, const void* b, void* c, uint32_t end,
               void* workspace, uint64_t workspace_bytes);
-  int (*attend)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse,
-                void* workspace, uint64_t workspace_bytes);
-  int (*attend_grad)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, const void* out,
-                     const void* lse, const void* dout, void* dq, void* dk, void* dv, void* workspace, uint64_t workspace_bytes);
-  int (*load)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action, uint32_t input, uint64_t first, uint64_t samples, uint64_t to);
+  int (*attend)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action,
+                const PiperAttend* call, const void* q, const void* k, const void* v, void* out,
+                void* lse, void* workspace, uint64_t workspace_bytes);
+  int (*attend_grad)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action,
+                     const PiperAttend* call, const void* q, const void* k, const void* v,
+                     const void* out, const void* lse, const void* dout, void* dq, void* dk,
+                     void* dv, void* workspace, uint64_t workspace_bytes);
+  int (*load)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action,
+              uint32_t input, uint64_t first, uint64_t samples, uint64_t to);
   // Numbers of `dtype` at `from`; if `counted` the last one is a double. They are handed over when
   // they have arrived.
-  int (*report)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action, uint32_t subject, const uint64_t* from, uint32_t num_from, uint32_t dtype, uint32_t counted);
+  int (*report)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action,
+                uint32_t subject, const uint64_t* from, uint32_t num_from, uint32_t dtype,
+                uint32_t counted);
   // Entry `position` of the stream's communications.
-  int (*communicate)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action, uint32_t position);
+  int (*communicate)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action,
+                     uint32_t position);
 };
 
 // A function of kernels.cu and how it is started.
@@ -89,8 +107,9 @@ typedef struct PiperEnqueue {
   // members of a communication have neighbouring positions.
   const uint32_t* places;
   // Enqueues the actions [first, last) in issue order; nonzero if a call failed.
-  int (*enqueue)(const struct PiperEnqueue* role, PiperDevice* device, PiperRank* rank, uint32_t first, uint32_t last);
-  const void* context;         // of `enqueue`
+  int (*enqueue)(const struct PiperEnqueue* role, PiperDevice* device, PiperRank* rank,
+                 uint32_t first, uint32_t last);
+  const void* context;  // of `enqueue`
 } PiperEnqueue;
 
 #ifdef __cplusplus

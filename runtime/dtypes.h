@@ -28,7 +28,8 @@ constexpr const char* dtype_name(std::uint32_t dtype) {
 constexpr PiperDType wide_dtype(std::uint32_t dtype) {
   switch (static_cast<PiperDType>(dtype)) {
     case PIPER_F64: return PIPER_F64;
-    case PIPER_F32: case PIPER_BF16: return PIPER_F32;
+    case PIPER_F32:
+    case PIPER_BF16: return PIPER_F32;
     case PIPER_I64: return PIPER_I64;
   }
   std::abort();
@@ -37,7 +38,9 @@ constexpr PiperDType wide_dtype(std::uint32_t dtype) {
 /// Whether parameters may have this type.
 constexpr bool is_floating(std::uint32_t dtype) {
   switch (static_cast<PiperDType>(dtype)) {
-    case PIPER_F64: case PIPER_F32: case PIPER_BF16: return true;
+    case PIPER_F64:
+    case PIPER_F32:
+    case PIPER_BF16: return true;
     case PIPER_I64: return false;
   }
   return false;
@@ -62,7 +65,9 @@ constexpr std::uint64_t element_bytes(std::uint32_t dtype) {
 }
 
 inline double element_as_double(const unsigned char* values, std::uint32_t dtype, std::uint64_t i) {
-  return with_element(dtype, [&](auto zero) { return static_cast<double>(reinterpret_cast<const decltype(zero)*>(values)[i]); });
+  return with_element(dtype, [&](auto zero) {
+    return static_cast<double>(reinterpret_cast<const decltype(zero)*>(values)[i]);
+  });
 }
 
 }  // namespace piper::runtime

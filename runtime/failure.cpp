@@ -5,7 +5,8 @@
 namespace piper::runtime {
 
 ActionLocation location_of(std::string action, const PiperSourceLocation& place) {
-  return {std::move(action), place.file ? place.file : "", place.line, place.column, place.end_line, place.end_column};
+  return {std::move(action), place.file ? place.file : "", place.line, place.column, place.end_line,
+          place.end_column};
 }
 
 ActionLocation location_of(const PiperProgram& program, std::uint32_t action) {
@@ -20,7 +21,8 @@ std::string describe(const Failure& failure) {
   if (!failure.held_out.empty()) text += failure.held_out + ", ";
   if (!failure.place.action.empty()) text += failure.place.action + ", ";
   if (failure.place.line) {
-    text += failure.place.file + ':' + std::to_string(failure.place.line) + ':' + std::to_string(failure.place.column) + ": ";
+    text += failure.place.file + ':' + std::to_string(failure.place.line) + ':' +
+            std::to_string(failure.place.column) + ": ";
   }
   text += failure.message;
   for (const Note& note : failure.notes) text += "; " + note.text;

@@ -16,36 +16,36 @@ namespace piper::runtime {
 /// Numbers of `ir/diagnostics/diagnostics.def`; each has a page there. A test compares the two
 /// lists.
 enum FailureCode : std::uint32_t {
-  kBadJob = 6000,              // tables that contradict each other, or of another ABI version
-  kNonFinite = 6001,           // a loss or the gradient norm is infinite or not a number
-  kActionFailed = 6002,        // generated code refused a value (an index out of range)
-  kMessageMismatch = 6003,     // the two ends of a communication disagree
-  kStalled = 6004,             // nothing moved for too long
-  kOutOfMemory = 6005,         // an arena or a table could not be allocated
-  kDataUnreadable = 6006,      // the data cannot be opened or read
-  kDataTooShort = 6007,        // less data than one window
-  kDataMismatch = 6008,        // the data cannot provide what the model asks for
-  kPluginUnavailable = 6009,   // the plugin with LibTorch cannot be opened
-  kLibraryFailed = 6010,       // a library call failed
-  kWorkspaceOverrun = 6011,    // a library call wanted more than its planned workspace
-  kOutputUnwritable = 6012,    // a file under --out cannot be written
-  kBadOption = 6013,           // an environment variable has no legal value
-  kCudaMissing = 6014,         // there is no driver, no GPU, or a library of CUDA is not there
-  kCudaTooOld = 6015,          // the driver or NCCL is too old for the programs
-  kCudaCallFailed = 6016,      // the driver or cuBLASLt refused a call
-  kCudaKernelFailed = 6017,    // the GPU failed while an action ran on it
-  kCudaOutOfMemory = 6018,     // the arenas do not fit on the GPU
-  kCudaNotCaptured = 6019,     // a warning: steps are enqueued action by action, not as graphs
+  kBadJob = 6000,             // tables that contradict each other, or of another ABI version
+  kNonFinite = 6001,          // a loss or the gradient norm is infinite or not a number
+  kActionFailed = 6002,       // generated code refused a value (an index out of range)
+  kMessageMismatch = 6003,    // the two ends of a communication disagree
+  kStalled = 6004,            // nothing moved for too long
+  kOutOfMemory = 6005,        // an arena or a table could not be allocated
+  kDataUnreadable = 6006,     // the data cannot be opened or read
+  kDataTooShort = 6007,       // less data than one window
+  kDataMismatch = 6008,       // the data cannot provide what the model asks for
+  kPluginUnavailable = 6009,  // the plugin with LibTorch cannot be opened
+  kLibraryFailed = 6010,      // a library call failed
+  kWorkspaceOverrun = 6011,   // a library call wanted more than its planned workspace
+  kOutputUnwritable = 6012,   // a file under --out cannot be written
+  kBadOption = 6013,          // an environment variable has no legal value
+  kCudaMissing = 6014,        // there is no driver, no GPU, or a library of CUDA is not there
+  kCudaTooOld = 6015,         // the driver or NCCL is too old for the programs
+  kCudaCallFailed = 6016,     // the driver or cuBLASLt refused a call
+  kCudaKernelFailed = 6017,   // the GPU failed while an action ran on it
+  kCudaOutOfMemory = 6018,    // the arenas do not fit on the GPU
+  kCudaNotCaptured = 6019,    // a warning: steps are enqueued action by action, not as graphs
   // The environment's description of the processes of a run contradicts itself, or the program.
   kBadLaunch = 6020,
-  kProcessesApart = 6021,      // the processes of a run did not find each other
-  kProgramsDiffer = 6022,      // the processes of a run have compiled different programs
-  kProcessLost = 6023,         // a process of a run has ended without saying why
-  kNcclFailed = 6024,          // NCCL refused a call, or a communication failed
+  kProcessesApart = 6021,  // the processes of a run did not find each other
+  kProgramsDiffer = 6022,  // the processes of a run have compiled different programs
+  kProcessLost = 6023,     // a process of a run has ended without saying why
+  kNcclFailed = 6024,      // NCCL refused a call, or a communication failed
   // held-out data ends in a short batch, and samples depend on each other.
   kShortHeldOutBatch = 6035,
-  kBadMessage = 6040,          // a process of a run sent a message that does not fit
-  kProcessRefused = 6041,      // a warning: a process that connected to a run does not belong to it
+  kBadMessage = 6040,      // a process of a run sent a message that does not fit
+  kProcessRefused = 6041,  // a warning: a process that connected to a run does not belong to it
 };
 
 /// The action that failed and the line it came from; `line` 0: no place.

@@ -40,11 +40,16 @@ PIPER_MATH double piper_sqrt(double x) { return __builtin_sqrt(x); }
 PIPER_MATH float piper_infinity(float) { return piper_from_bits(0x7f800000u); }
 PIPER_MATH double piper_infinity(double) { return piper_from_bits(0x7ff0000000000000ull); }
 PIPER_MATH float piper_abs(float x) { return piper_from_bits(piper_bits(x) & 0x7fffffffu); }
-PIPER_MATH double piper_abs(double x) { return piper_from_bits(piper_bits(x) & 0x7fffffffffffffffull); }
+PIPER_MATH double piper_abs(double x) {
+  return piper_from_bits(piper_bits(x) & 0x7fffffffffffffffull);
+}
 // |x| with the sign of `sign`.
-PIPER_MATH float piper_copysign(float x, float sign) { return piper_from_bits((piper_bits(x) & 0x7fffffffu) | (piper_bits(sign) & 0x80000000u)); }
+PIPER_MATH float piper_copysign(float x, float sign) {
+  return piper_from_bits((piper_bits(x) & 0x7fffffffu) | (piper_bits(sign) & 0x80000000u));
+}
 PIPER_MATH double piper_copysign(double x, double sign) {
-  return piper_from_bits((piper_bits(x) & 0x7fffffffffffffffull) | (piper_bits(sign) & 0x8000000000000000ull));
+  return piper_from_bits((piper_bits(x) & 0x7fffffffffffffffull) |
+                         (piper_bits(sign) & 0x8000000000000000ull));
 }
 
 // ---- bf16: the upper 16 bits of a float; rounded to the nearest, ties to even; every NaN becomes
@@ -52,7 +57,7 @@ PIPER_MATH double piper_copysign(double x, double sign) {
 
 PIPER_MATH piper_u32 piper_bf16_bits(float x) {
 #if defined(__CUDACC__) && __CUDA_ARCH__ >= 800
-  unsigned short rounded; // one instruction for two numbers
+  unsigned short rounded;  // one instruction for two numbers
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(rounded) : "f"(x));
   return rounded;
 #else
@@ -82,7 +87,7 @@ template <class T> PIPER_MATH T piper_rsqrt(T x) { return T(1) / piper_sqrt(x); 
 PIPER_MATH double piper_exp(double x) {
   x = x < -750.0 ? -750.0 : x;
   x = x > 710.0 ? 710.0 : x;
-  const double magic = 6755399441055744.0; // 1.5 * 2^52: adding it rounds to an integer
+  const double magic = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
   const double shifted = x * 1.44269504088896338700 + magic;
   const double n = shifted - magic;
   const double r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
@@ -99,7 +104,7 @@ PIPER_MATH double piper_exp(double x) {
   p = p * r + 1.6666666666666666e-01;
   p = p * r + 0.5;
   p = (p * (r * r) + r) + 1.0;
-  const piper_u64 m = (piper_bits(shifted) - piper_bits(magic)) + 2100u; // n + 2100 > 0
+  const piper_u64 m = (piper_bits(shifted) - piper_bits(magic)) + 2100u;  // n + 2100 > 0
   const piper_u64 half = m >> 1;
   return p * piper_from_bits((half - 27u) << 52) * piper_from_bits((m - half - 27u) << 52);
 }
@@ -107,7 +112,7 @@ PIPER_MATH double piper_exp(double x) {
 PIPER_MATH float piper_exp(float x) {
   x = x < -106.0f ? -106.0f : x;
   x = x > 89.0f ? 89.0f : x;
-  const float magic = 12582912.0f; // 1.5 * 2^23
+  const float magic = 12582912.0f;  // 1.5 * 2^23
   const float shifted = x * 1.44269504088896341f + magic;
   const float n = shifted - magic;
   const float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
@@ -131,9 +136,11 @@ PIPER_MATH double piper_log(double x) {
   const double y = subnormal ? x * 18014398509481984.0 : x;
   const piper_u64 bits = piper_bits(y);
   const piper_u64 shifted = bits - 0x3fe6a09e00000000ull;
-  const piper_u64 exponent = ((shifted + 0x8000000000000000ull) >> 52) - 0x800u; // arithmetic shift
+  const piper_u64 exponent =
+      ((shifted + 0x8000000000000000ull) >> 52) - 0x800u;  // arithmetic shift
   const double magic = 6755399441055744.0;
-  const double k = (piper_from_bits(exponent + piper_bits(magic)) - magic) - (subnormal ? 54.0 : 0.0);
+  const double k =
+      (piper_from_bits(exponent + piper_bits(magic)) - magic) - (subnormal ? 54.0 : 0.0);
   const double f = piper_from_bits(bits - (exponent << 52)) - 1.0;
   const double half_square = 0.5 * f * f;
   const double s = f / (2.0 + f);
@@ -145,9 +152,11 @@ PIPER_MATH double piper_log(double x) {
   p = p * z + 2.857142874366239149e-01;
   p = p * z + 3.999999999940941908e-01;
   p = p * z + 6.666666666666735130e-01;
-  const double result = k * 6.93147180369123816490e-01 - ((half_square - (s * (half_square + p * z) + k * 1.90821492927058770002e-10)) - f);
+  const double result =
+      k * 6.93147180369123816490e-01 -
+      ((half_square - (s * (half_square + p * z) + k * 1.90821492927058770002e-10)) - f);
   const double infinity = piper_infinity(x);
-  const double outside = x == 0.0 ? -infinity : (x == infinity ? infinity : x - x); // NaN for NaN
+  const double outside = x == 0.0 ? -infinity : (x == infinity ? infinity : x - x);  // NaN for NaN
   const double negative = x < 0.0 ? piper_from_bits(0x7ff8000000000000ull) : outside;
   return (x > 0.0) & (x < infinity) ? result : negative;
 }
@@ -167,7 +176,8 @@ PIPER_MATH float piper_log(float x) {
   p = p * z + 0.28498786688f;
   p = p * z + 0.40000972152f;
   p = p * z + 0.66666662693f;
-  const float result = k * 6.9313812256e-01f - ((half_square - (s * (half_square + p * z) + k * 9.0580006145e-06f)) - f);
+  const float result = k * 6.9313812256e-01f -
+                       ((half_square - (s * (half_square + p * z) + k * 9.0580006145e-06f)) - f);
   const float infinity = piper_infinity(x);
   const float outside = x == 0.0f ? -infinity : (x == infinity ? infinity : x - x);
   const float negative = x < 0.0f ? piper_from_bits(0x7fc00000u) : outside;
@@ -188,7 +198,7 @@ template <class T> PIPER_MATH T piper_log1p(T x) {
 // Returns r; the quarter is n mod 4. Beyond 2^27 the result is NaN, as for infinities, because the
 // remainder of the angle is not computed.
 PIPER_MATH double piper_quarter_turns(double x, piper_u64* quarter) {
-  const double magic = 6755399441055744.0; // 1.5 * 2^52: adding it rounds to an integer
+  const double magic = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
   const double shifted = x * 6.36619772367581382433e-01 + magic;
   const double n = shifted - magic;
   const double high = (x - n * 1.5707963109016418) - n * 1.5893254712295857e-08;
@@ -242,12 +252,16 @@ PIPER_MATH float piper_cos(float x) { return (float)piper_cos((double)x); }
 template <class T> PIPER_MATH T piper_sigmoid(T x) { return T(1) / (T(1) + piper_exp(-x)); }
 // log(1 + exp(x)) without overflow.
 template <class T>
-PIPER_MATH T piper_softplus(T x) { return (x > T(0) ? x : (x == x ? T(0) : x)) + piper_log1p(piper_exp(-piper_abs(x))); }
+PIPER_MATH T piper_softplus(T x) {
+  return (x > T(0) ? x : (x == x ? T(0) : x)) + piper_log1p(piper_exp(-piper_abs(x)));
+}
 
 PIPER_MATH double piper_tanh(double x) {
   const double z = x * x;
-  const double p = (-9.64399179425052238628e-1 * z + -9.92877231001918586564e1) * z + -1.61468768441708447952e3;
-  const double q = ((z + 1.12811678491632931402e2) * z + 2.23548839060100448583e3) * z + 4.84406305325125486048e3;
+  const double p =
+      (-9.64399179425052238628e-1 * z + -9.92877231001918586564e1) * z + -1.61468768441708447952e3;
+  const double q = ((z + 1.12811678491632931402e2) * z + 2.23548839060100448583e3) * z +
+                   4.84406305325125486048e3;
   const double near_zero = x + x * (z * (p / q));
   const double far = piper_copysign(1.0 - 2.0 / (piper_exp(2.0 * piper_abs(x)) + 1.0), x);
   return piper_copysign(piper_abs(x) > 0.625 ? far : near_zero, x);
@@ -281,7 +295,7 @@ PIPER_MATH double piper_erf(double x) {
   u = u * z + 2.26290000613890934246e4;
   u = u * z + 4.92673942608635921086e4;
   const double near_zero = x * (t / u);
-  const double b = a > 6.5 ? 6.5 : a; // beyond, erf rounds to 1
+  const double b = a > 6.5 ? 6.5 : a;  // beyond, erf rounds to 1
   double p = 2.46196981473530512524e-10;
   p = p * b + 5.64189564831068821977e-1;
   p = p * b + 7.46321056442269912687e0;
@@ -329,7 +343,9 @@ PIPER_MATH float piper_erf(float x) {
 template <class T> PIPER_MATH T piper_relu(T x) { return x < T(0) ? T(0) : x; }
 template <class T> PIPER_MATH T piper_relu_grad(T x, T dy) { return x > T(0) ? dy : T(0); }
 template <class T>
-PIPER_MATH T piper_gelu(T x) { return T(0.5) * x * (T(1) + piper_erf(x * T(0.70710678118654752440))); }
+PIPER_MATH T piper_gelu(T x) {
+  return T(0.5) * x * (T(1) + piper_erf(x * T(0.70710678118654752440)));
+}
 template <class T> PIPER_MATH T piper_gelu_grad(T x, T dy) {
   const T cdf = T(0.5) * (T(1) + piper_erf(x * T(0.70710678118654752440)));
   const T density = T(0.39894228040143267794) * piper_exp(T(-0.5) * x * x);
@@ -389,7 +405,9 @@ PIPER_MATH float piper_bf16_inverse(float d, float estimate) {
   return piper_fma(estimate, piper_fma(e, e, e), estimate);
 }
 // 1 / d, 1 <= d <= 2
-PIPER_MATH float piper_bf16_inverse(float d) { return piper_bf16_inverse(d, piper_fma(piper_fma(0.323231906f, d, -1.45454459f), d, 2.12121129f)); }
+PIPER_MATH float piper_bf16_inverse(float d) {
+  return piper_bf16_inverse(d, piper_fma(piper_fma(0.323231906f, d, -1.45454459f), d, 2.12121129f));
+}
 
 // 1 / (1 + exp(-|x|)) and its difference to 1, each without cancellation.
 struct piper_bf16_shares {
@@ -501,7 +519,8 @@ typedef struct piper_random_key {
   piper_u32 low, high;
 } piper_random_key;
 
-PIPER_MATH piper_philox piper_philox_4x32(piper_u32 c0, piper_u32 c1, piper_u32 c2, piper_u32 c3, piper_random_key key) {
+PIPER_MATH piper_philox piper_philox_4x32(piper_u32 c0, piper_u32 c1, piper_u32 c2, piper_u32 c3,
+                                          piper_random_key key) {
   for (int round = 0; round < 10; ++round) {
     const piper_u64 a = (piper_u64)0xD2511F53u * c0;
     const piper_u64 b = (piper_u64)0xCD9E8D57u * c2;
@@ -524,19 +543,24 @@ PIPER_MATH piper_u64 piper_name_hash(const char* name, piper_u64 length) {
 }
 
 // The key of one stream of elements.
-PIPER_MATH piper_random_key piper_stream_key(piper_u64 seed, piper_u32 purpose, piper_u64 step, piper_u64 sample, piper_u64 name_hash) {
+PIPER_MATH piper_random_key piper_stream_key(piper_u64 seed, piper_u32 purpose, piper_u64 step,
+                                             piper_u64 sample, piper_u64 name_hash) {
   const piper_random_key root = {(piper_u32)seed, (piper_u32)(seed >> 32)};
-  const piper_philox a = piper_philox_4x32((piper_u32)name_hash, (piper_u32)(name_hash >> 32), purpose, (piper_u32)(step >> 32), root);
+  const piper_philox a = piper_philox_4x32((piper_u32)name_hash, (piper_u32)(name_hash >> 32),
+                                           purpose, (piper_u32)(step >> 32), root);
   const piper_random_key middle = {a.word[0], a.word[1]};
-  const piper_philox b = piper_philox_4x32((piper_u32)step, (piper_u32)sample, (piper_u32)(sample >> 32), 0u, middle);
+  const piper_philox b =
+      piper_philox_4x32((piper_u32)step, (piper_u32)sample, (piper_u32)(sample >> 32), 0u, middle);
   const piper_random_key key = {b.word[0], b.word[1]};
   return key;
 }
 
 // Four elements share a draw.
 PIPER_MATH piper_u32 piper_random_u32(piper_random_key key, piper_u64 element) {
-  const piper_philox four = piper_philox_4x32((piper_u32)(element >> 2), (piper_u32)(element >> 34), 0u, 0u, key);
-  const piper_u32 low = (element & 1u) != 0 ? four.word[1] : four.word[0], high = (element & 1u) != 0 ? four.word[3] : four.word[2];
+  const piper_philox four =
+      piper_philox_4x32((piper_u32)(element >> 2), (piper_u32)(element >> 34), 0u, 0u, key);
+  const piper_u32 low = (element & 1u) != 0 ? four.word[1] : four.word[0],
+                  high = (element & 1u) != 0 ? four.word[3] : four.word[2];
   return (element & 2u) != 0 ? high : low;
 }
 // The random numbers of `count` neighbours; `count` and `first` are multiples of 4.
@@ -544,12 +568,14 @@ template <int count>
 PIPER_MATH void piper_random_u32s(piper_random_key key, piper_u64 first, piper_u32* to) {
   for (int e = 0; e < count; e += 4) {
     const piper_u64 number = (first >> 2) + (piper_u64)(e / 4);
-    const piper_philox four = piper_philox_4x32((piper_u32)number, (piper_u32)(number >> 32), 0u, 0u, key);
+    const piper_philox four =
+        piper_philox_4x32((piper_u32)number, (piper_u32)(number >> 32), 0u, 0u, key);
     for (int w = 0; w < 4; ++w) to[e + w] = four.word[w];
   }
 }
 PIPER_MATH piper_u64 piper_random_u64(piper_random_key key, piper_u64 element) {
-  const piper_philox p = piper_philox_4x32((piper_u32)element, (piper_u32)(element >> 32), 0u, 0u, key);
+  const piper_philox p =
+      piper_philox_4x32((piper_u32)element, (piper_u32)(element >> 32), 0u, 0u, key);
   return (piper_u64)p.word[0] | ((piper_u64)p.word[1] << 32);
 }
 // [0, 1) with 53 bits.
@@ -559,11 +585,12 @@ PIPER_MATH double piper_random_uniform(piper_random_key key, piper_u64 element) 
 // Mean 0, variance 1 (Box and Muller), in double whatever the parameter's type, so that types agree
 // up to rounding.
 PIPER_MATH double piper_random_normal(piper_random_key key, piper_u64 element) {
-  const piper_philox p = piper_philox_4x32((piper_u32)element, (piper_u32)(element >> 32), 0u, 0u, key);
+  const piper_philox p =
+      piper_philox_4x32((piper_u32)element, (piper_u32)(element >> 32), 0u, 0u, key);
   const piper_u64 first = (piper_u64)p.word[0] | ((piper_u64)p.word[1] << 32);
   const piper_u64 second = (piper_u64)p.word[2] | ((piper_u64)p.word[3] << 32);
-  const double u = ((double)(first >> 11) + 1.0) * 1.11022302462515654042e-16; // (0, 1]
-  const double turn = (double)(second >> 11) * 1.11022302462515654042e-16 - 0.5; // [-1/2, 1/2)
+  const double u = ((double)(first >> 11) + 1.0) * 1.11022302462515654042e-16;    // (0, 1]
+  const double turn = (double)(second >> 11) * 1.11022302462515654042e-16 - 0.5;  // [-1/2, 1/2)
   // cos(2 pi turn) = sin(2 pi (1/4 - |turn|)), its argument in [-pi/2, pi/2]
   const double a = 6.28318530717958647693 * (0.25 - piper_abs(turn));
   const double z = a * a;
@@ -581,7 +608,8 @@ PIPER_MATH double piper_random_normal(piper_random_key key, piper_u64 element) {
 }
 
 // The first value of an element of a parameter. `kind`: a PiperInitKind (runtime/abi.h).
-PIPER_MATH double piper_first_value(piper_u32 kind, double scale, piper_random_key key, piper_u64 element) {
+PIPER_MATH double piper_first_value(piper_u32 kind, double scale, piper_random_key key,
+                                    piper_u64 element) {
   switch (kind) {
     case 0: return scale * piper_random_normal(key, element);
     case 1: return scale * (2.0 * piper_random_uniform(key, element) - 1.0);
@@ -598,4 +626,6 @@ template <class T> PIPER_MATH T piper_kept(T x, double rate, piper_u32 drawn) {
   return (double)drawn >= threshold ? x * T(1.0 / (1.0 - rate)) : T(0);
 }
 template <class T>
-PIPER_MATH T piper_dropout(T x, double rate, piper_random_key key, piper_u64 element) { return piper_kept(x, rate, piper_random_u32(key, element)); }
+PIPER_MATH T piper_dropout(T x, double rate, piper_random_key key, piper_u64 element) {
+  return piper_kept(x, rate, piper_random_u32(key, element));
+}

@@ -19,18 +19,18 @@ namespace piper::runtime {
 enum class Math : std::uint8_t { automatic, mkl, onednn, builtin };
 
 struct Options {
-  std::uint32_t threads = 1;       // threads of one device inside a library call
+  std::uint32_t threads = 1;  // threads of one device inside a library call
   Math math = Math::automatic;
-  std::string plugin_folder;       // the folder of the plugins; empty: beside the executable
+  std::string plugin_folder;  // the folder of the plugins; empty: beside the executable
   // A run in which nothing has moved for this long is ended; 0: never.
   double stall_seconds = 300;
   // Polls before a thread sleeps; 0 on a machine with fewer cores than threads.
   std::uint32_t spin = 200;
   bool openmp_waits_as_set = false;  // the environment sets how OpenMP's threads wait for work
-  bool huge_pages = true;          // ask for huge pages for the arenas
-  bool builtin_attention = false;      // on CUDA attention always uses Piper's own kernels
-  bool cuda_graphs = true;         // on CUDA steps are captured as graphs, after the first two
-  bool cuda_deterministic = true;  // on CUDA flash attention adds its gradients in one order
+  bool huge_pages = true;            // ask for huge pages for the arenas
+  bool builtin_attention = false;    // on CUDA attention always uses Piper's own kernels
+  bool cuda_graphs = true;           // on CUDA steps are captured as graphs, after the first two
+  bool cuda_deterministic = true;    // on CUDA flash attention adds its gradients in one order
   // How long the processes of a run wait for each other before step 1.
   std::uint32_t meet_seconds = 300;
   // Poison the arenas, guard their ends, count the bytes that are written.

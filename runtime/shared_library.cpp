@@ -19,7 +19,9 @@ namespace {
 /// Reads the parts of a file that the loader maps, and the libraries that the loader opens with it.
 class LibraryFile {
  public:
-  explicit LibraryFile(const std::string& path) : file_(path, std::ios::binary | std::ios::ate), folder_(std::filesystem::path(path).parent_path().string()) {
+  explicit LibraryFile(const std::string& path)
+      : file_(path, std::ios::binary | std::ios::ate),
+        folder_(std::filesystem::path(path).parent_path().string()) {
     if (!file_ || file_.tellg() < 0) return;
     bytes_ = static_cast<std::uint64_t>(file_.tellg());
     broken_ = look();
@@ -36,13 +38,17 @@ class LibraryFile {
     file_.seekg(static_cast<std::streamoff>(offset));
     return static_cast<bool>(file_.read(reinterpret_cast<char*>(&to), sizeof to));
   }
-  std::string cut_off(std::uint64_t whole) const { return "is cut off: " + std::to_string(bytes_) + " bytes of " + std::to_string(whole); }
+  std::string cut_off(std::uint64_t whole) const {
+    return "is cut off: " + std::to_string(bytes_) + " bytes of " + std::to_string(whole);
+  }
 
   std::string look() {
     if (bytes_ == 0) return "is empty";
     Elf64_Ehdr header{};
     if (!read(0, header)) return "is no shared library";
-    if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_phentsize != sizeof(Elf64_Phdr)) {
+    if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+        header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
+        header.e_phentsize != sizeof(Elf64_Phdr)) {
       return "is no shared library of 64 bits";
     }
     std::uint64_t end = header.e_phoff + std::uint64_t{header.e_phnum} * sizeof(Elf64_Phdr);
@@ -70,12 +76,15 @@ class LibraryFile {
     }
     for (const Elf64_Dyn& entry : entries) {
       if (entry.d_tag == DT_NEEDED) needs.push_back(text_at(texts + entry.d_un.d_val));
-      if (entry.d_tag == DT_RUNPATH || entry.d_tag == DT_RPATH) add_folders(text_at(texts + entry.d_un.d_val));
+      if (entry.d_tag == DT_RUNPATH || entry.d_tag == DT_RPATH)
+        add_folders(text_at(texts + entry.d_un.d_val));
     }
   }
   std::uint64_t offset_of(std::uint64_t address) const {
     for (const Elf64_Phdr& segment : segments_) {
-      if (segment.p_type == PT_LOAD && address >= segment.p_vaddr && address < segment.p_vaddr + segment.p_filesz) return address - segment.p_vaddr + segment.p_offset;
+      if (segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
+          address < segment.p_vaddr + segment.p_filesz)
+        return address - segment.p_vaddr + segment.p_offset;
     }
     return bytes_;
   }
@@ -91,7 +100,8 @@ class LibraryFile {
     for (std::size_t at = 0; at <= list.size();) {
       const std::size_t end = std::min(list.find(':', at), list.size());
       std::string folder = list.substr(at, end - at);
-      if (const std::size_t origin = folder.find(kOrigin); origin != std::string::npos) folder.replace(origin, kOrigin.size(), folder_);
+      if (const std::size_t origin = folder.find(kOrigin); origin != std::string::npos)
+        folder.replace(origin, kOrigin.size(), folder_);
       if (!folder.empty()) searches.push_back(std::move(folder));
       at = end + 1;
     }
@@ -112,7 +122,8 @@ std::vector<std::string> folders_of_loader() {
   if (self == nullptr || dlinfo(self, RTLD_DI_SERINFOSIZE, &size) != 0) return {};
   std::vector<std::max_align_t> room(size.dls_size / sizeof(std::max_align_t) + 1);
   auto* const info = reinterpret_cast<Dl_serinfo*>(room.data());
-  if (dlinfo(self, RTLD_DI_SERINFOSIZE, info) != 0 || dlinfo(self, RTLD_DI_SERINFO, info) != 0) return {};
+  if (dlinfo(self, RTLD_DI_SERINFOSIZE, info) != 0 || dlinfo(self, RTLD_DI_SERINFO, info) != 0)
+    return {};
   std::vector<std::string> folders;
   const Dl_serpath* const paths = info->dls_serpath;
   for (unsigned f = 0; f < info->dls_cnt; ++f) folders.emplace_back(paths[f].dls_name);
@@ -120,7 +131,8 @@ std::vector<std::string> folders_of_loader() {
 }
 
 /// The first truncated file among `path` and the libraries it needs, each read once.
-std::string broken_with_needed(const std::string& path, const std::vector<std::string>& folders, std::set<std::string>& looked_at) {
+std::string broken_with_needed(const std::string& path, const std::vector<std::string>& folders,
+                               std::set<std::string>& looked_at) {
   const LibraryFile library(path);
   if (!library.broken().empty()) return "`" + path + "` " + library.broken();
   for (const std::string& name : library.needs) {
@@ -131,7 +143,9 @@ std::string broken_with_needed(const std::string& path, const std::vector<std::s
         return std::filesystem::is_regular_file(folder + "/" + name, ignored);
       });
       if (found == list->end()) continue;
-      if (std::string broken = broken_with_needed(*found + "/" + name, folders, looked_at); !broken.empty()) return broken;
+      if (std::string broken = broken_with_needed(*found + "/" + name, folders, looked_at);
+          !broken.empty())
+        return broken;
       break;
     }
   }

@@ -14,6 +14,7 @@
 namespace piper::backend::cuda {
 
 /// `steps`: per body, the result of KernelSet::add.
-std::string emit_enqueue(const DeviceProgram& program, const std::vector<KernelBody>& bodies, const KernelSet& kernels, const std::vector<std::vector<BodyStep>>& steps);
+std::string emit_enqueue(const DeviceProgram& program, const std::vector<KernelBody>& bodies,
+                         const KernelSet& kernels, const std::vector<std::vector<BodyStep>>& steps);
 
 }  // namespace piper::backend::cuda

@@ -22,10 +22,10 @@ namespace piper::backend::cuda {
 /// An argument of a kernel, in the order of its parameters.
 struct Argument {
   enum class Kind : std::uint8_t {
-    draw,          // const piper_draw*, in device memory
-    first,         // uint64_t: the first index of an interval of the body
-    buffer,        // a pointer
-    adds,          // uint32_t: whether the kernel accumulates into the buffer
+    draw,    // const piper_draw*, in device memory
+    first,   // uint64_t: the first index of an interval of the body
+    buffer,  // a pointer
+    adds,    // uint32_t: whether the kernel accumulates into the buffer
   } kind = Kind::buffer;
   BufferIndex buffer = 0;
   std::int32_t interval = -1;  // first: into KernelBody::intervals
@@ -33,12 +33,12 @@ struct Argument {
 std::vector<Argument> arguments_of(const Kernel& kernel, const KernelBody& body);
 
 struct KernelEntry {
-  std::string name;                // of the function
-  std::string title;               // `rms_norm, mul: 8192 rows of 768`
+  std::string name;   // of the function
+  std::string title;  // `rms_norm, mul: 8192 rows of 768`
   Form form = Form::elements;
   Launch launch;
-  std::int64_t shared_bytes = 0;   // static shared memory of a block
-  std::int64_t bytes = 0;          // bytes of its buffers, once each
+  std::int64_t shared_bytes = 0;  // static shared memory of a block
+  std::int64_t bytes = 0;         // bytes of its buffers, once each
   // Flops of its statements, by the op table's cost, times the elements or rows that execute them.
   std::int64_t operations = 0;
 };

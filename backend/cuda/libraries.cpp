@@ -38,14 +38,18 @@ Function function_of(void* library, const char* name) {
 
 /// 13010 of NCCL or cuBLASLt's 130100: major, minor, patch in decimal places.
 std::string spelled(std::size_t version, std::size_t major, std::size_t minor) {
-  return std::to_string(version / major) + "." + std::to_string(version % major / minor) + "." + std::to_string(version % minor);
+  return std::to_string(version / major) + "." + std::to_string(version % major / minor) + "." +
+         std::to_string(version % minor);
 }
 
-Found find_library(const Environment& environment, const char* name, const char* file, const char* wheel, const std::function<std::string(void*)>& version) {
+Found find_library(const Environment& environment, const char* name, const char* file,
+                   const char* wheel, const std::function<std::string(void*)>& version) {
   Found found;
   found.name = name;
-  found.install = std::string("`pip install ") + wheel + "`, or a CUDA toolkit; PIPER_CUDA_PATH names the folder";
-  if (void* library = open_library(environment, file, {}, found.path, found.reason)) found.version = version(library);
+  found.install = std::string("`pip install ") + wheel +
+                  "`, or a CUDA toolkit; PIPER_CUDA_PATH names the folder";
+  if (void* library = open_library(environment, file, {}, found.path, found.reason))
+    found.version = version(library);
   return found;
 }
 
@@ -66,7 +70,8 @@ std::string torch_version(const fs::path& folder) {
 std::string torch_refusal(const std::string& file, const std::string& version) {
   if (std::string broken = runtime::broken_library(file); !broken.empty()) return broken;
   if (version.substr(0, version.find('+')) == kTorchVersion) return {};
-  return "`" + file + "` is of PyTorch " + (version.empty() ? "an unknown version" : version) + ", and piper needs " + kTorchVersion;
+  return "`" + file + "` is of PyTorch " + (version.empty() ? "an unknown version" : version) +
+         ", and piper needs " + kTorchVersion;
 }
 
 struct DeviceFunctions {
@@ -105,7 +110,9 @@ Gpu describe(const DeviceFunctions& cuda, int gpu, int gpus) {
     Link& link = made.links.emplace_back(Link{.to = other});
     int reaches = 0, atomics = 0;
     link.reaches = cuda.cuDeviceCanAccessPeer(&reaches, gpu, other) == 0 && reaches != 0;
-    link.atomics = cuda.cuDeviceGetP2PAttribute(&atomics, kNativeAtomicSupported, gpu, other) == 0 && atomics != 0;
+    link.atomics =
+        cuda.cuDeviceGetP2PAttribute(&atomics, kNativeAtomicSupported, gpu, other) == 0 &&
+        atomics != 0;
     cuda.cuDeviceGetP2PAttribute(&link.rank, kPerformanceRank, gpu, other);
   }
   return made;
@@ -119,7 +126,9 @@ std::vector<std::string> cuda_folders(const Environment& environment) {
     if (root.empty()) return;
     // A toolkit, a folder with `nvidia` from wheels, or its `nvidia/cu13`, which has NCCL beside
     // it.
-    for (const char* below : {"", "/lib64", "/lib", "/nvidia/cu13/lib", "/nvidia/nccl/lib", "/../nccl/lib"}) folders.push_back(root + below);
+    for (const char* below :
+         {"", "/lib64", "/lib", "/nvidia/cu13/lib", "/nvidia/nccl/lib", "/../nccl/lib"})
+      folders.push_back(root + below);
   };
   const std::string chosen = variable(environment, "PIPER_CUDA_PATH");
   add(chosen);
@@ -130,7 +139,9 @@ std::vector<std::string> cuda_folders(const Environment& environment) {
   return folders;
 }
 
-void* open_library(const Environment& environment, const std::string& name, const std::function<const char*(void*)>& lacks, std::string& path, std::string& reason) {
+void* open_library(const Environment& environment, const std::string& name,
+                   const std::function<const char*(void*)>& lacks, std::string& path,
+                   std::string& reason) {
   const std::string chosen = variable(environment, "PIPER_CUDA_PATH");
   reason = "there is no `" + name + "`" + (chosen.empty() ? "" : " in `" + chosen + "`");
   const auto opened = [&](const std::string& from) -> void* {
@@ -173,13 +184,15 @@ Devices find_devices() {
     return devices;
   }
   if (const int failed = cuda.cuInit(0); failed != 0) {
-    devices.driver.reason = "`cuInit` failed with " + std::to_string(failed) + (failed == 100 ? ": there is no GPU" : "");
+    devices.driver.reason = "`cuInit` failed with " + std::to_string(failed) +
+                            (failed == 100 ? ": there is no GPU" : "");
     return devices;
   }
   int number = 0, gpus = 0;
   cuda.cuDriverGetVersion(&number);
   devices.driver.path = "libcuda.so.1";
-  devices.driver.version = "CUDA " + std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+  devices.driver.version =
+      "CUDA " + std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
   cuda.cuDeviceGetCount(&gpus);
   for (int gpu = 0; gpu < gpus; ++gpu) devices.gpus.push_back(describe(cuda, gpu, gpus));
   return devices;
@@ -188,9 +201,14 @@ Devices find_devices() {
 Found find_torch_cuda(const Environment& environment) {
   Found torch;
   torch.name = "LibTorch for CUDA";
-  torch.install = std::string("`pip install torch==") + kTorchVersion + "`; PIPER_TORCH_PATH names its folder `torch`";
-  const std::string chosen = variable(environment, "PIPER_TORCH_PATH"), root = chosen.empty() ? std::string(PIPER_CUDA_WHEELS) : chosen;
-  torch.reason = "there is no `libtorch_cuda.so` in `" + root + "`" + (chosen.empty() ? ", and PIPER_TORCH_PATH names no folder" : ", which PIPER_TORCH_PATH names, nor in `lib` or `torch/lib` below");
+  torch.install = std::string("`pip install torch==") + kTorchVersion +
+                  "`; PIPER_TORCH_PATH names its folder `torch`";
+  const std::string chosen = variable(environment, "PIPER_TORCH_PATH"),
+                    root = chosen.empty() ? std::string(PIPER_CUDA_WHEELS) : chosen;
+  torch.reason =
+      "there is no `libtorch_cuda.so` in `" + root + "`" +
+      (chosen.empty() ? ", and PIPER_TORCH_PATH names no folder"
+                      : ", which PIPER_TORCH_PATH names, nor in `lib` or `torch/lib` below");
   for (const char* below : {"", "/lib", "/torch/lib"}) {
     const fs::path folder = root + below;
     const std::vector<fs::path> files = files_named(folder.string(), "libtorch_cuda.so");
@@ -207,20 +225,27 @@ std::vector<Found> find_libraries(const Environment& environment) {
   std::vector<Found> found;
   std::string builtins, ignored;
   open_library(environment, "libnvrtc-builtins.so", {}, builtins, ignored);
-  found.push_back(find_library(environment, "NVRTC", "libnvrtc.so", "nvidia-cuda-nvrtc==13.0.88", [](void* library) {
-    int major = 0, minor = 0;
-    const auto version = function_of<int (*)(int*, int*)>(library, "nvrtcVersion");
-    return version != nullptr && version(&major, &minor) == 0 ? std::to_string(major) + "." + std::to_string(minor) : std::string("unknown");
-  }));
-  found.push_back(find_library(environment, "cuBLASLt", "libcublasLt.so", "nvidia-cublas", [](void* library) {
-    const auto version = function_of<std::size_t (*)()>(library, "cublasLtGetVersion");
-    return version != nullptr ? spelled(version(), 10000, 100) : std::string("unknown");
-  }));
-  found.push_back(find_library(environment, "NCCL", "libnccl.so", "nvidia-nccl-cu13", [](void* library) {
-    int number = 0;
-    const auto version = function_of<int (*)(int*)>(library, "ncclGetVersion");
-    return version != nullptr && version(&number) == 0 ? spelled(static_cast<std::size_t>(number), 10000, 100) : std::string("unknown");
-  }));
+  found.push_back(find_library(
+      environment, "NVRTC", "libnvrtc.so", "nvidia-cuda-nvrtc==13.0.88", [](void* library) {
+        int major = 0, minor = 0;
+        const auto version = function_of<int (*)(int*, int*)>(library, "nvrtcVersion");
+        return version != nullptr && version(&major, &minor) == 0
+                   ? std::to_string(major) + "." + std::to_string(minor)
+                   : std::string("unknown");
+      }));
+  found.push_back(
+      find_library(environment, "cuBLASLt", "libcublasLt.so", "nvidia-cublas", [](void* library) {
+        const auto version = function_of<std::size_t (*)()>(library, "cublasLtGetVersion");
+        return version != nullptr ? spelled(version(), 10000, 100) : std::string("unknown");
+      }));
+  found.push_back(
+      find_library(environment, "NCCL", "libnccl.so", "nvidia-nccl-cu13", [](void* library) {
+        int number = 0;
+        const auto version = function_of<int (*)(int*)>(library, "ncclGetVersion");
+        return version != nullptr && version(&number) == 0
+                   ? spelled(static_cast<std::size_t>(number), 10000, 100)
+                   : std::string("unknown");
+      }));
   found.push_back(find_torch_cuda(environment));
   return found;
 }

@@ -22,7 +22,9 @@ std::vector<std::string> cuda_folders(const Environment& environment);
 
 /// Opens the library whose file begins with `name`; it stays open. `lacks` returns the name of a
 /// missing function, or null. On failure null, with the reason.
-void* open_library(const Environment& environment, const std::string& name, const std::function<const char*(void*)>& lacks, std::string& path, std::string& reason);
+void* open_library(const Environment& environment, const std::string& name,
+                   const std::function<const char*(void*)>& lacks, std::string& path,
+                   std::string& reason);
 
 struct Found {
   std::string name;     // `NVRTC`
@@ -35,9 +37,9 @@ struct Found {
 /// remote atomics are available on NVLink and not on PCIe.
 struct Link {
   int to = 0;
-  bool reaches = false;    // access to the other's memory; otherwise messages go through the host
+  bool reaches = false;  // access to the other's memory; otherwise messages go through the host
   bool atomics = false;
-  int rank = 0;            // speed rank among the links of this GPU, 0 is the fastest
+  int rank = 0;  // speed rank among the links of this GPU, 0 is the fastest
 };
 struct Gpu {
   std::string name;        // `NVIDIA H200`

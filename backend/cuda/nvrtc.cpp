@@ -32,7 +32,8 @@ std::shared_ptr<const Nvrtc> Nvrtc::open(const Environment& environment, std::st
   // NVRTC looks for its builtins by name alone, so they are opened here first.
   open_library(environment, "libnvrtc-builtins.so", {}, made->path_, reason);
   const auto fits = [&](void* library) { return functions->find(library); };
-  if (open_library(environment, "libnvrtc.so", fits, made->path_, reason) == nullptr) return nullptr;
+  if (open_library(environment, "libnvrtc.so", fits, made->path_, reason) == nullptr)
+    return nullptr;
   functions->nvrtcVersion(&made->major_, &made->minor_);
   made->functions_ = std::move(functions);
   return made;
@@ -40,11 +41,14 @@ std::shared_ptr<const Nvrtc> Nvrtc::open(const Environment& environment, std::st
 
 std::string headers_text() {
   std::string text;
-  for (const embedded::File& header : embedded::cuda_headers()) text += std::string(header.path) + "\n" + std::string(header.text);
+  for (const embedded::File& header : embedded::cuda_headers())
+    text += std::string(header.path) + "\n" + std::string(header.text);
   return text;
 }
 
-std::string runtime_kernels_source() { return "#include \"backend/cuda/prelude.h\"\n#include \"runtime/kernel_math.h\"\n#include \"runtime/cuda/device_kernels.h\"\n"; }
+std::string runtime_kernels_source() {
+  return "#include \"backend/cuda/prelude.h\"\n#include \"runtime/kernel_math.h\"\n#include \"runtime/cuda/device_kernels.h\"\n";
+}
 
 std::map<std::string, KernelResources> parse_resources(const std::string& log) {
   std::map<std::string, KernelResources> kernels;
@@ -55,7 +59,8 @@ std::map<std::string, KernelResources> parse_resources(const std::string& log) {
     if (end == std::string::npos || end == 0) return 0;
     std::size_t begin = end;
     while (begin > 0 && std::isdigit(static_cast<unsigned char>(line[begin - 1])) != 0) --begin;
-    return static_cast<std::uint32_t>(std::strtoul(line.substr(begin, end - begin).c_str(), nullptr, 10));
+    return static_cast<std::uint32_t>(
+        std::strtoul(line.substr(begin, end - begin).c_str(), nullptr, 10));
   };
   while (std::getline(lines, line)) {
     constexpr std::string_view kEntry = "Compiling entry function '";
@@ -89,14 +94,18 @@ Compiled Nvrtc::compile(const std::string& source, const std::string& architectu
   for (const embedded::File& header : embedded::cuda_headers()) names.emplace_back(header.path);
   for (const std::string& name : names) name_pointers.push_back(name.c_str());
   void* program = nullptr;
-  if (const int result = call.nvrtcCreateProgram(&program, source.c_str(), "kernels.cu", static_cast<int>(names.size()), text_pointers.data(), name_pointers.data()); result != 0) {
+  if (const int result = call.nvrtcCreateProgram(&program, source.c_str(), "kernels.cu",
+                                                 static_cast<int>(names.size()),
+                                                 text_pointers.data(), name_pointers.data());
+      result != 0) {
     made.log = call.nvrtcGetErrorString(result);
     return made;
   }
   const std::string target = "--gpu-architecture=" + architecture;
   std::vector<const char*> options = {target.c_str(), "--ptxas-options=-v"};
   for (const char* flag : kFlags) options.push_back(flag);
-  const int result = call.nvrtcCompileProgram(program, static_cast<int>(options.size()), options.data());
+  const int result =
+      call.nvrtcCompileProgram(program, static_cast<int>(options.size()), options.data());
   std::size_t size = 0;
   if (call.nvrtcGetProgramLogSize(program, &size) == 0 && size > 1) {
     made.log.resize(size);

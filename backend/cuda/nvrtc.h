@@ -20,8 +20,8 @@ namespace piper::backend::cuda {
 
 /// The output of ptxas for one kernel.
 struct KernelResources {
-  std::uint32_t registers = 0;      // per thread
-  std::uint32_t shared_bytes = 0;   // per block
+  std::uint32_t registers = 0;     // per thread
+  std::uint32_t shared_bytes = 0;  // per block
   std::uint32_t stack_bytes = 0, spill_bytes = 0;
 };
 

@@ -22,12 +22,18 @@ struct alignas(sizeof(T) * count < 16 ? sizeof(T) * count : 16) piper_tile {
   T at[count];
 };
 template <int count, class T>
-PIPER_DEVICE piper_tile<T, count> piper_read(const T* from) { return *(const piper_tile<T, count>*)from; }
+PIPER_DEVICE piper_tile<T, count> piper_read(const T* from) {
+  return *(const piper_tile<T, count>*)from;
+}
 template <class T, int count>
-PIPER_DEVICE void piper_write(T* to, const piper_tile<T, count>& tile) { *(piper_tile<T, count>*)to = tile; }
+PIPER_DEVICE void piper_write(T* to, const piper_tile<T, count>& tile) {
+  *(piper_tile<T, count>*)to = tile;
+}
 
 // An index out of range was reported by an earlier check; it must not be followed.
-PIPER_DEVICE int64_t piper_within(int64_t index, int64_t count) { return (uint64_t)index < (uint64_t)count ? index : 0; }
+PIPER_DEVICE int64_t piper_within(int64_t index, int64_t count) {
+  return (uint64_t)index < (uint64_t)count ? index : 0;
+}
 
 struct piper_sum {
   template <class T> PIPER_DEVICE T join(T low, T high) { return low + high; }
@@ -41,7 +47,8 @@ struct piper_first {
 
 // The lanes of a row that are in one warp; they are neighbours and may be fewer than 32.
 template <int lanes> PIPER_DEVICE uint32_t piper_row_mask() {
-  return lanes >= 32 ? 0xffffffffu : ((1u << (lanes & 31)) - 1u) << (threadIdx.x & 31u & ~(unsigned)(lanes - 1));
+  return lanes >= 32 ? 0xffffffffu
+                     : ((1u << (lanes & 31)) - 1u) << (threadIdx.x & 31u & ~(unsigned)(lanes - 1));
 }
 // Every lane gets the result.
 template <class Join, int lanes, class T> PIPER_DEVICE T piper_join_warp(T value) {
@@ -77,7 +84,7 @@ template <int digits> struct piper_order_state {
   // Positions with a smaller digit, and those of tiles that are done.
   uint32_t before[digits];
   uint32_t sums[digits];
-  uint32_t last[32], carry;           // the last first place of each warp, and of the tiles before
+  uint32_t last[32], carry;  // the last first place of each warp, and of the tiles before
 };
 
 // Exclusive prefix sums of `before` in log steps. Needs at least one warp of threads.
@@ -86,7 +93,8 @@ PIPER_DEVICE void piper_sums_below(piper_order_state<digits>& state) {
   uint32_t* from = state.before;
   uint32_t* to = state.sums;
   for (int distance = 1; distance < digits; distance *= 2) {
-    for (int d = threadIdx.x; d < digits; d += threads) to[d] = from[d] + (d >= distance ? from[d - distance] : 0u);
+    for (int d = threadIdx.x; d < digits; d += threads)
+      to[d] = from[d] + (d >= distance ? from[d - distance] : 0u);
     __syncthreads();
     uint32_t* const kept = from;
     from = to;
@@ -118,7 +126,8 @@ PIPER_DEVICE void piper_order(int64_t positions, int64_t* order, Index index_of)
     to = (passes - 1 - pass) % 2 == 0 ? order : order + positions;
     for (int d = threadIdx.x; d < digits; d += threads) state.before[d] = 0u;
     __syncthreads();
-    for (int64_t q = threadIdx.x; q < positions; q += threads) atomicAdd(&state.before[(index_of(q) >> (8 * pass)) & (digits - 1)], 1u);
+    for (int64_t q = threadIdx.x; q < positions; q += threads)
+      atomicAdd(&state.before[(index_of(q) >> (8 * pass)) & (digits - 1)], 1u);
     __syncthreads();
     piper_sums_below<threads>(state);
     for (int64_t q0 = 0; q0 < positions; q0 += threads) {
@@ -153,7 +162,8 @@ PIPER_DEVICE void piper_order(int64_t positions, int64_t* order, Index index_of)
     const int64_t q = q0 + threadIdx.x;
     const bool first = q < positions && (q == 0 || index_of(order[q]) != index_of(order[q - 1]));
     const uint32_t firsts = __ballot_sync(0xffffffffu, first) & (lower | 1u << lane);
-    uint32_t begin = firsts == 0u ? 0xffffffffu : (uint32_t)(q0 + warp * 32 + 31 - __clz((int)firsts));
+    uint32_t begin =
+        firsts == 0u ? 0xffffffffu : (uint32_t)(q0 + warp * 32 + 31 - __clz((int)firsts));
     if (lane == 31) state.last[warp] = begin;
     __syncthreads();
     for (int w = warp - 1; begin == 0xffffffffu && w >= 0; --w) begin = state.last[w];

@@ -22,9 +22,11 @@ std::string number(std::int64_t value) { return std::to_string(value); }
 class CudaPrinter : StatementPrinter {
  public:
   CudaPrinter(const Kernel& kernel, const KernelBody& body, bool canonical)
-      : StatementPrinter(kernel, body, canonical,
-                         {"added", "alone", "at", "block", "count", "draw", "i", "index_of", "j", "j0", "k", "lane", "nth", "own", "place", "q", "row", "slot", "u",
-                          "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"}),
+      : StatementPrinter(
+            kernel, body, canonical,
+            {"added", "alone", "at", "block",     "count",    "draw",     "i",       "index_of",
+             "j",     "j0",    "k",  "lane",      "nth",      "own",      "place",   "q",
+             "row",   "slot",  "u",  "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"}),
         launch_(launch_of(kernel)),
         vector_(kernel.lanes.vector),
         index_type_(fits_in_32_bits(kernel, body) ? "int32_t" : "int64_t") {}
@@ -37,7 +39,12 @@ class CudaPrinter : StatementPrinter {
   // ---- expressions
   std::string seed() const override { return "draw->seed"; }
   std::string step() const override { return "draw->step"; }
-  std::string index(const Statement& s) const override { return !own_index_.empty() ? own_index_ : "piper_within(" + registers_[static_cast<std::size_t>(s.access.index)] + ", " + number(bound(s)) + ")"; }
+  std::string index(const Statement& s) const override {
+    return !own_index_.empty()
+               ? own_index_
+               : "piper_within(" + registers_[static_cast<std::size_t>(s.access.index)] + ", " +
+                     number(bound(s)) + ")";
+  }
   bool stands_alone(const Statement& s) const override { return in_tile(s); }
   std::int64_t bound(const Statement& s) const;
   bool in_tile(const Statement& s) const;
@@ -99,18 +106,26 @@ std::int64_t CudaPrinter::bound(const Statement& s) const {
 }
 
 bool CudaPrinter::in_tile(const Statement& s) const {
-  if (vector_ == 1 || (s.code != Code::load && s.code != Code::store) || s.row || !s.access.guard.strides.empty() || s.access.strides.back() != 1) return false;
-  if (s.access.index >= 0 && !gives_row_value(kernel_.statements[static_cast<std::size_t>(s.access.index)])) return false;
+  if (vector_ == 1 || (s.code != Code::load && s.code != Code::store) || s.row ||
+      !s.access.guard.strides.empty() || s.access.strides.back() != 1)
+    return false;
+  if (s.access.index >= 0 &&
+      !gives_row_value(kernel_.statements[static_cast<std::size_t>(s.access.index)]))
+    return false;
   bool aligned = s.access.offset % vector_ == 0 && s.access.index_stride % vector_ == 0;
-  for (std::size_t loop = 0; loop + 1 < s.access.strides.size(); ++loop) aligned = aligned && s.access.strides[loop] % vector_ == 0;
+  for (std::size_t loop = 0; loop + 1 < s.access.strides.size(); ++loop)
+    aligned = aligned && s.access.strides[loop] % vector_ == 0;
   return aligned;
 }
 
 /// Whether the elements of a vector are neighbours within one sample, from a multiple of 4 on,
 /// because 4 share a draw.
 bool CudaPrinter::draws_at_once(const Statement& s) const {
-  if (s.code != Code::dropout || vector_ % 4 != 0 || s.element_strides.back() != 1 || s.sample_strides.back() != 0) return false;
-  return std::all_of(s.element_strides.begin(), s.element_strides.end() - 1, [](std::int64_t stride) { return stride % 4 == 0; });
+  if (s.code != Code::dropout || vector_ % 4 != 0 || s.element_strides.back() != 1 ||
+      s.sample_strides.back() != 0)
+    return false;
+  return std::all_of(s.element_strides.begin(), s.element_strides.end() - 1,
+                     [](std::int64_t stride) { return stride % 4 == 0; });
 }
 
 std::string CudaPrinter::tile_place(const Statement& s) {
@@ -125,7 +140,8 @@ void CudaPrinter::mark_line(const Statement& s) {
   if (canonical_ || s.op < 0) return;
   const SourceLocation& at = kernel_.places[static_cast<std::size_t>(s.op)];
   if (at.line == 0) return;
-  std::string mark = "#line " + std::to_string(at.line) + " " + quoted(at.file) + "  // " + kernel_.ops[static_cast<std::size_t>(s.op)] + "\n";
+  std::string mark = "#line " + std::to_string(at.line) + " " + quoted(at.file) + "  // " +
+                     kernel_.ops[static_cast<std::size_t>(s.op)] + "\n";
   if (mark == line_mark_) return;
   out_ += mark;
   line_mark_ = std::move(mark);
@@ -135,11 +151,18 @@ void CudaPrinter::effect(std::size_t i) {
   const Statement& s = kernel_.statements[i];
   if (in_tile(s)) {
     const std::string to = tile(i) + ".at[u]";
-    return line(to + " = " + (adds(s) ? add_flag(s) + " ? " + to + " + " + value(s, 0) + " : " : "") + value(s, 0) + ";");
+    return line(to + " = " +
+                (adds(s) ? add_flag(s) + " ? " + to + " + " + value(s, 0) + " : " : "") +
+                value(s, 0) + ";");
   }
   const std::string to = element(s);
-  if (s.code == Code::store_add) return line((kernel_.form == Form::sums ? registers_[i] : vector_ > 1 ? "added[u]" : "added") + " += " + value(s, 0) + ";");
-  line(to + " = " + (adds(s) ? add_flag(s) + " ? " + to + " + " + value(s, 0) + " : " : "") + value(s, 0) + ";");
+  if (s.code == Code::store_add)
+    return line((kernel_.form == Form::sums ? registers_[i]
+                 : vector_ > 1              ? "added[u]"
+                                            : "added") +
+                " += " + value(s, 0) + ";");
+  line(to + " = " + (adds(s) ? add_flag(s) + " ? " + to + " + " + value(s, 0) + " : " : "") +
+       value(s, 0) + ";");
 }
 
 void CudaPrinter::statement(std::size_t i) {
@@ -150,11 +173,18 @@ void CudaPrinter::statement(std::size_t i) {
   const std::string& name = registers_[i];
   switch (s.code) {
     case Code::row_sum: return line(name + "_lane += " + value(s, 0) + ";");
-    case Code::row_max: return line(name + "_lane = piper_max(" + name + "_lane, " + value(s, 0) + ");");
-    case Code::row_first: return line("if (" + value(s, 0) + " == " + value(s, 1) + " && " + column() + " < " + name + "_lane) " + name + "_lane = " + column() + ";");
+    case Code::row_max:
+      return line(name + "_lane = piper_max(" + name + "_lane, " + value(s, 0) + ");");
+    case Code::row_first:
+      return line("if (" + value(s, 0) + " == " + value(s, 1) + " && " + column() + " < " + name +
+                  "_lane) " + name + "_lane = " + column() + ";");
     default: break;
   }
-  const std::string text = in_tile(s) ? tile(i) + ".at[u]" : draws_at_once(s) ? "piper_kept(" + value(s, 0) + ", " + literal(s.scalar, DType::f64) + ", " + drawn(i) + "[u])" : expression(i);
+  const std::string text = in_tile(s) ? tile(i) + ".at[u]"
+                           : draws_at_once(s)
+                               ? "piper_kept(" + value(s, 0) + ", " +
+                                     literal(s.scalar, DType::f64) + ", " + drawn(i) + "[u])"
+                               : expression(i);
   line("const " + c_type(s.dtype) + " " + name + " = " + text + ";");
 }
 
@@ -167,7 +197,8 @@ std::int64_t CudaPrinter::resident_threads() const {
     if (s.dtype == DType::f64) return 512;
     if (s.code != Code::load || s.row) continue;
     const bool unrolled = kernel_.form == Form::sums || kernel_.form == Form::scatter;
-    bytes += static_cast<std::int64_t>(tensor::dtype_bytes(body_.buffers[s.access.buffer].dtype)) * (in_tile(s) ? vector_ : 1) * (unrolled ? 4 : 1);
+    bytes += static_cast<std::int64_t>(tensor::dtype_bytes(body_.buffers[s.access.buffer].dtype)) *
+             (in_tile(s) ? vector_ : 1) * (unrolled ? 4 : 1);
   }
   return 512 * bytes < 32768 ? 1024 : 512;
 }
@@ -179,18 +210,23 @@ std::string CudaPrinter::signature(const std::string& name) const {
     if (is_effect(s.code) && adds(s)) flags.insert(s.access.buffer);
   }
   std::string text = kernel_draws(kernel_) ? "const piper_draw* __restrict__ draw" : "";
-  for (const std::int32_t interval : kernel_intervals(kernel_)) text += (text.empty() ? "" : ", ") + ("const uint64_t first_" + body_.intervals[static_cast<std::size_t>(interval)]);
+  for (const std::int32_t interval : kernel_intervals(kernel_))
+    text += (text.empty() ? "" : ", ") +
+            ("const uint64_t first_" + body_.intervals[static_cast<std::size_t>(interval)]);
   for (const BufferIndex buffer : kernel_parameters(kernel_)) {
     text += text.empty() ? "" : ", ";
-    text += (written.contains(buffer) ? "" : "const ") + c_type(body_.buffers[buffer].dtype) + "* __restrict__ " + buffers_.at(buffer);
+    text += (written.contains(buffer) ? "" : "const ") + c_type(body_.buffers[buffer].dtype) +
+            "* __restrict__ " + buffers_.at(buffer);
     if (flags.contains(buffer)) text += ", const uint32_t " + buffers_.at(buffer) + "_adds";
   }
   const std::int64_t blocks = std::max<std::int64_t>(1, resident_threads() / launch_.threads);
-  return "extern \"C\" __global__ void __launch_bounds__(" + number(launch_.threads) + ", " + number(blocks) + ") " + name + "(" + text + ")";
+  return "extern \"C\" __global__ void __launch_bounds__(" + number(launch_.threads) + ", " +
+         number(blocks) + ") " + name + "(" + text + ")";
 }
 
 void CudaPrinter::number_of_thread(const std::string& name, const std::string& times) {
-  line("const " + index_type_ + " " + name + " = ((" + index_type_ + ")blockIdx.x * " + number(launch_.threads) + " + threadIdx.x)" + times + ";");
+  line("const " + index_type_ + " " + name + " = ((" + index_type_ + ")blockIdx.x * " +
+       number(launch_.threads) + " + threadIdx.x)" + times + ";");
 }
 
 /// The loop variables [first, end) from their position in row-major order.
@@ -199,7 +235,11 @@ void CudaPrinter::decode(const std::string& flat, std::size_t first, std::size_t
   for (std::size_t loop = end; loop-- > first;) {
     const std::int64_t extent = loop_extent(kernel_, loop);
     const std::string rest = inner == 1 ? flat : flat + " / " + number(inner);
-    line("const " + index_type_ + " " + variables_[loop] + " = " + (loop == first ? rest : extent == 1 ? "0" : rest + " % " + number(extent)) + ";");
+    line("const " + index_type_ + " " + variables_[loop] + " = " +
+         (loop == first ? rest
+          : extent == 1 ? "0"
+                        : rest + " % " + number(extent)) +
+         ";");
     inner *= extent;
   }
 }
@@ -211,20 +251,28 @@ void CudaPrinter::vector_of(const Range& pass) {
     for (std::size_t i = pass.first; i < pass.second; ++i) statement(i);
     return;
   }
-  const auto type = [&](const Statement& s) { return "piper_tile<" + c_type(body_.buffers[s.access.buffer].dtype) + ", " + number(vector_) + ">"; };
+  const auto type = [&](const Statement& s) {
+    return "piper_tile<" + c_type(body_.buffers[s.access.buffer].dtype) + ", " + number(vector_) +
+           ">";
+  };
   for (std::size_t i = pass.first; i < pass.second; ++i) {
     const Statement& s = statements[i];
     if (draws_at_once(s)) {
       const std::string innermost = std::exchange(variables_[last()], "j0");
       line("uint32_t " + drawn(i) + "[" + number(vector_) + "];");
-      line("piper_random_u32s<" + number(vector_) + ">(" + stream_key(s) + ", (uint64_t)(" + position(s.element_strides) + "), " + drawn(i) + ");");
+      line("piper_random_u32s<" + number(vector_) + ">(" + stream_key(s) + ", (uint64_t)(" +
+           position(s.element_strides) + "), " + drawn(i) + ");");
       variables_[last()] = innermost;
     }
     if (!in_tile(s)) continue;
-    if (s.code == Code::load) line("const " + type(s) + " " + tile(i) + " = piper_read<" + number(vector_) + ">(" + tile_place(s) + ");");
+    if (s.code == Code::load)
+      line("const " + type(s) + " " + tile(i) + " = piper_read<" + number(vector_) + ">(" +
+           tile_place(s) + ");");
     if (s.code == Code::store) {
       line(type(s) + " " + tile(i) + ";");
-      if (adds(s)) line("if (" + add_flag(s) + ") " + tile(i) + " = piper_read<" + number(vector_) + ">(" + tile_place(s) + ");");
+      if (adds(s))
+        line("if (" + add_flag(s) + ") " + tile(i) + " = piper_read<" + number(vector_) + ">(" +
+             tile_place(s) + ");");
     }
   }
   out_ += "#pragma unroll\n";
@@ -233,7 +281,8 @@ void CudaPrinter::vector_of(const Range& pass) {
   for (std::size_t i = pass.first; i < pass.second; ++i) statement(i);
   close();
   for (std::size_t i = pass.first; i < pass.second; ++i) {
-    if (statements[i].code == Code::store && in_tile(statements[i])) line("piper_write(" + tile_place(statements[i]) + ", " + tile(i) + ");");
+    if (statements[i].code == Code::store && in_tile(statements[i]))
+      line("piper_write(" + tile_place(statements[i]) + ", " + tile(i) + ");");
   }
 }
 
@@ -247,7 +296,9 @@ void CudaPrinter::passes(Row row, Column column) {
       continue;
     }
     std::size_t end = i;
-    while (end < statements.size() && !statements[end].row && statements[end].pass == statements[i].pass) ++end;
+    while (end < statements.size() && !statements[end].row &&
+           statements[end].pass == statements[i].pass)
+      ++end;
     column(Range{i, end});
     i = end;
   }
@@ -277,7 +328,9 @@ void CudaPrinter::shared() {
   if (kernel_.lanes.count <= Lanes::kGroup) return;
   for (std::size_t i = 0; i < kernel_.statements.size(); ++i) {
     const Statement& s = kernel_.statements[i];
-    if (is_reduction(s.code)) line("__shared__ " + c_type(s.dtype) + " " + registers_[i] + "_partial[" + number(kernel_.lanes.count / Lanes::kGroup) + "];");
+    if (is_reduction(s.code))
+      line("__shared__ " + c_type(s.dtype) + " " + registers_[i] + "_partial[" +
+           number(kernel_.lanes.count / Lanes::kGroup) + "];");
   }
 }
 
@@ -287,7 +340,10 @@ void CudaPrinter::begin_reductions(const Range& pass) {
     if (!is_reduction(s.code)) continue;
     const std::string zero = literal(0, s.dtype);
     line(c_type(s.dtype) + " " + registers_[i] + "_lane = " +
-         (s.code == Code::row_sum ? zero : s.code == Code::row_max ? "-piper_infinity(" + zero + ")" : "0x7fffffffffffffffll") + ";");
+         (s.code == Code::row_sum   ? zero
+          : s.code == Code::row_max ? "-piper_infinity(" + zero + ")"
+                                    : "0x7fffffffffffffffll") +
+         ";");
   }
 }
 
@@ -296,9 +352,13 @@ void CudaPrinter::end_reductions(const Range& pass) {
     const Statement& s = kernel_.statements[i];
     if (!is_reduction(s.code)) continue;
     const std::string& name = registers_[i];
-    const char* join = s.code == Code::row_sum ? "piper_sum" : s.code == Code::row_max ? "piper_largest" : "piper_first";
-    const std::string partial = kernel_.lanes.count > Lanes::kGroup ? name + "_partial" : "(" + c_type(s.dtype) + "*)0";
-    line("const " + c_type(s.dtype) + " " + name + " = piper_join_row<" + join + ", " + number(kernel_.lanes.count) + ">(" + name + "_lane, " + partial + ");");
+    const char* join = s.code == Code::row_sum   ? "piper_sum"
+                       : s.code == Code::row_max ? "piper_largest"
+                                                 : "piper_first";
+    const std::string partial =
+        kernel_.lanes.count > Lanes::kGroup ? name + "_partial" : "(" + c_type(s.dtype) + "*)0";
+    line("const " + c_type(s.dtype) + " " + name + " = piper_join_row<" + join + ", " +
+         number(kernel_.lanes.count) + ">(" + name + "_lane, " + partial + ");");
   }
 }
 
@@ -307,7 +367,8 @@ void CudaPrinter::columns(const Range& pass, const std::string& begin, const std
   const bool one_loop = kernel_.columns.size() == 1;
   const std::string innermost = variables_[last()];
   const std::string flat = !one_loop ? "at" : vector_ > 1 ? "j0" : innermost;
-  open("for (" + index_type_ + " " + flat + " = " + begin + "; " + flat + " < " + number(product(kernel_.columns)) + "; " + flat + " += " + step + ")");
+  open("for (" + index_type_ + " " + flat + " = " + begin + "; " + flat + " < " +
+       number(product(kernel_.columns)) + "; " + flat + " += " + step + ")");
   if (!one_loop) {
     if (vector_ > 1) variables_[last()] = "j0";
     decode("at", num_rows(), num_loops());
@@ -324,9 +385,11 @@ void CudaPrinter::rows() {
     line("const " + index_type_ + " row = blockIdx.x;");
     line("const int32_t lane = threadIdx.x;");
   } else {
-    line("const " + index_type_ + " row = (" + index_type_ + ")blockIdx.x * " + number(rows_per_block(kernel_)) + " + threadIdx.x / " + number(lanes) + ";");
+    line("const " + index_type_ + " row = (" + index_type_ + ")blockIdx.x * " +
+         number(rows_per_block(kernel_)) + " + threadIdx.x / " + number(lanes) + ";");
     line("const int32_t lane = threadIdx.x % " + number(lanes) + ";");
-    if (spread_loops(kernel_) % rows_per_block(kernel_) != 0) line("if (row >= " + number(spread_loops(kernel_)) + ") return;");
+    if (spread_loops(kernel_) % rows_per_block(kernel_) != 0)
+      line("if (row >= " + number(spread_loops(kernel_)) + ") return;");
   }
   decode("row", 0, num_rows());
   passes(
@@ -339,7 +402,8 @@ void CudaPrinter::rows() {
       },
       [&](const Range& pass) {
         begin_reductions(pass);
-        columns(pass, "lane" + (vector_ == 1 ? std::string() : " * " + number(vector_)), number(lanes * vector_));
+        columns(pass, "lane" + (vector_ == 1 ? std::string() : " * " + number(vector_)),
+                number(lanes * vector_));
         end_reductions(pass);
       });
 }
@@ -350,23 +414,28 @@ void CudaPrinter::sums() {
   line("if (at >= " + number(spread_loops(kernel_)) + ") return;");
   // The result's loops: the kept rows, then the columns.
   std::int64_t columns = product(kernel_.columns);
-  const std::string in_row = columns == 1 ? "0" : kept == 0 ? "at" : "(at % " + number(columns) + ")";
+  const std::string in_row = columns == 1 ? "0"
+                             : kept == 0  ? "at"
+                                          : "(at % " + number(columns) + ")";
   decode(in_row, num_rows(), num_loops());
   if (kept > 0) decode(columns == 1 ? "at" : "(at / " + number(columns) + ")", 0, kept);
   for (std::size_t i = 0; i < kernel_.statements.size(); ++i) {
     const Statement& s = kernel_.statements[i];
     if (s.code != Code::store_add) continue;
-    line(c_type(s.dtype) + " " + registers_[i] + " = " + (adds(s) ? add_flag(s) + " ? " + element(s) + " : " : "") + literal(0, s.dtype) + ";");
+    line(c_type(s.dtype) + " " + registers_[i] + " = " +
+         (adds(s) ? add_flag(s) + " ? " + element(s) + " : " : "") + literal(0, s.dtype) + ";");
   }
   for (std::size_t r = kept; r < num_rows(); ++r) {
     const std::string& i = variables_[r];
     if (r + 1 == num_rows()) out_ += "#pragma unroll 4\n";
-    open("for (" + index_type_ + " " + i + " = 0; " + i + " < " + number(kernel_.rows[r]) + "; ++" + i + ")");
+    open("for (" + index_type_ + " " + i + " = 0; " + i + " < " + number(kernel_.rows[r]) + "; ++" +
+         i + ")");
   }
   for (std::size_t i = 0; i < kernel_.statements.size(); ++i) statement(i);
   for (std::size_t r = kept; r < num_rows(); ++r) close();
   for (std::size_t i = 0; i < kernel_.statements.size(); ++i) {
-    if (kernel_.statements[i].code == Code::store_add) line(element(kernel_.statements[i]) + " = " + registers_[i] + ";");
+    if (kernel_.statements[i].code == Code::store_add)
+      line(element(kernel_.statements[i]) + " = " + registers_[i] + ";");
   }
 }
 
@@ -385,7 +454,8 @@ std::vector<bool> CudaPrinter::needed_by(std::int32_t statement) const {
 }
 
 /// A function from a position to its index.
-void CudaPrinter::index_function(const std::string& before, const Statement& effect, const std::string& after) {
+void CudaPrinter::index_function(const std::string& before, const Statement& effect,
+                                 const std::string& after) {
   const std::int32_t index = effect.access.index >= 0 ? effect.access.index : effect.operands[0];
   const std::vector<bool> needed = needed_by(index);
   open(before + "[&](const int64_t q)");
@@ -393,20 +463,24 @@ void CudaPrinter::index_function(const std::string& before, const Statement& eff
   for (std::size_t i = 0; i < needed.size(); ++i) {
     if (needed[i]) statement(i);
   }
-  line("return piper_within(" + registers_[static_cast<std::size_t>(index)] + ", " + number(kernel_.runs->values) + ");");
+  line("return piper_within(" + registers_[static_cast<std::size_t>(index)] + ", " +
+       number(kernel_.runs->values) + ");");
   --indent_;
   line("}" + after + ";");
 }
 
 const Statement& CudaPrinter::effect_of_runs() const {
-  return *std::find_if(kernel_.statements.begin(), kernel_.statements.end(), [](const Statement& s) { return is_effect(s.code); });
+  return *std::find_if(kernel_.statements.begin(), kernel_.statements.end(),
+                       [](const Statement& s) { return is_effect(s.code); });
 }
 
 void CudaPrinter::order() {
   const Runs& runs = *kernel_.runs;
   int passes = 1;
   while (passes < 8 && (runs.values - 1) >> (8 * passes) != 0) ++passes;
-  index_function("piper_order<" + number(launch_.threads) + ", " + std::to_string(passes) + ">(" + number(runs.positions) + ", " + buffers_.at(runs.order) + ", ", effect_of_runs(), ")");
+  index_function("piper_order<" + number(launch_.threads) + ", " + std::to_string(passes) + ">(" +
+                     number(runs.positions) + ", " + buffers_.at(runs.order) + ", ",
+                 effect_of_runs(), ")");
 }
 
 /// Loops over the columns; of several only the innermost runs over threads.
@@ -420,11 +494,14 @@ void CudaPrinter::columns_of_runs(Body body) {
   }
   for (std::size_t c = 0; c + 1 < kernel_.columns.size(); ++c) {
     const std::string& k = variables_[num_rows() + c];
-    open("for (" + index_type_ + " " + k + " = 0; " + k + " < " + number(kernel_.columns[c]) + "; ++" + k + ")");
+    open("for (" + index_type_ + " " + k + " = 0; " + k + " < " + number(kernel_.columns[c]) +
+         "; ++" + k + ")");
   }
   const std::string j = vector_ > 1 ? "j0" : variables_[last()];
   const std::string times = vector_ > 1 ? " * " + number(vector_) : std::string();
-  open("for (" + index_type_ + " " + j + " = threadIdx.x" + times + "; " + j + " < " + number(kernel_.columns.back()) + "; " + j + " += " + number(launch_.threads * vector_) + ")");
+  open("for (" + index_type_ + " " + j + " = threadIdx.x" + times + "; " + j + " < " +
+       number(kernel_.columns.back()) + "; " + j + " += " + number(launch_.threads * vector_) +
+       ")");
   body();
   for (std::size_t c = 0; c < kernel_.columns.size(); ++c) close();
 }
@@ -439,19 +516,24 @@ void CudaPrinter::add_to_place(const std::string& sum) {
 }
 
 std::string CudaPrinter::partial(const std::string& row) const {
-  return buffers_.at(kernel_.runs->partials) + "[(" + row + ") * " + number(kernel_.runs->width) + (kernel_.runs->in_columns ? "" : " + " + column()) + "]";
+  return buffers_.at(kernel_.runs->partials) + "[(" + row + ") * " + number(kernel_.runs->width) +
+         (kernel_.runs->in_columns ? "" : " + " + column()) + "]";
 }
 
 /// One block per place of the order: a block at the begin of a run adds up the run.
 void CudaPrinter::scatter() {
   const Runs& runs = *kernel_.runs;
   const Statement& s = effect_of_runs();
-  const std::string order = buffers_.at(runs.order), positions = number(runs.positions), length = number(Runs::kLength), type = c_type(s.dtype);
+  const std::string order = buffers_.at(runs.order), positions = number(runs.positions),
+                    length = number(Runs::kLength), type = c_type(s.dtype);
   line("const int64_t* const place = " + order + " + " + positions + ";");
   line("const " + index_type_ + " slot = blockIdx.x, nth = (" + index_type_ + ")place[slot];");
   line("if (nth % " + length + " != 0) return;");
-  line("const " + index_type_ + " count = piper_run<" + index_type_ + ">(place, " + positions + ", slot, " + length + ");");
-  if (runs.several()) line("const bool alone = nth == 0 && !(slot + " + length + " < " + positions + " && place[slot + " + length + "] == " + length + ");");
+  line("const " + index_type_ + " count = piper_run<" + index_type_ + ">(place, " + positions +
+       ", slot, " + length + ");");
+  if (runs.several())
+    line("const bool alone = nth == 0 && !(slot + " + length + " < " + positions +
+         " && place[slot + " + length + "] == " + length + ");");
   index_function("const auto index_of = ", s, "");
   line("const int64_t own = index_of(" + order + "[slot]);");
   // A run without others of its index: the result row is known.
@@ -461,7 +543,8 @@ void CudaPrinter::scatter() {
   }
   columns_of_runs([&] {
     const std::string vector = number(vector_), u = vector_ > 1 ? "[u]" : "";
-    line(type + " added" + (vector_ > 1 ? "[" + vector + "] = {}" : " = " + literal(0, s.dtype)) + ";");
+    line(type + " added" + (vector_ > 1 ? "[" + vector + "] = {}" : " = " + literal(0, s.dtype)) +
+         ";");
     out_ += "#pragma unroll 4\n";
     open("for (" + index_type_ + " k = 0; k < count; ++k)");
     line("const " + index_type_ + " at = (" + index_type_ + ")" + order + "[slot + k];");
@@ -478,7 +561,8 @@ void CudaPrinter::scatter() {
     if (runs.several()) {
       --indent_;
       open("} else");
-      line(partial("(nth == 0 ? 0 : " + number(runs.rows()) + ") + slot / " + length) + " = added" + u + ";");
+      line(partial("(nth == 0 ? 0 : " + number(runs.rows()) + ") + slot / " + length) + " = added" +
+           u + ";");
       close();
     }
     if (vector_ > 1) close();
@@ -490,11 +574,14 @@ void CudaPrinter::scatter() {
 void CudaPrinter::join() {
   const Runs& runs = *kernel_.runs;
   const Statement& s = effect_of_runs();
-  const std::string order = buffers_.at(runs.order), positions = number(runs.positions), length = number(Runs::kLength);
+  const std::string order = buffers_.at(runs.order), positions = number(runs.positions),
+                    length = number(Runs::kLength);
   line("const int64_t* const place = " + order + " + " + positions + ";");
   line("const " + index_type_ + " slot = blockIdx.x;");
-  line("if (place[slot] != 0 || slot + " + length + " >= " + positions + " || place[slot + " + length + "] != " + length + ") return;");
-  line("const " + index_type_ + " count = piper_run<" + index_type_ + ">(place, " + positions + ", slot, " + positions + ");");
+  line("if (place[slot] != 0 || slot + " + length + " >= " + positions + " || place[slot + " +
+       length + "] != " + length + ") return;");
+  line("const " + index_type_ + " count = piper_run<" + index_type_ + ">(place, " + positions +
+       ", slot, " + positions + ");");
   index_function("const auto index_of = ", s, "");
   line("const int64_t own = index_of(" + order + "[slot]);");
   columns_of_runs([&] {
@@ -526,6 +613,9 @@ std::string CudaPrinter::run(const std::string& name) {
 
 }  // namespace
 
-std::string print_kernel(const Kernel& kernel, const KernelBody& body, const std::string& name, bool canonical) { return CudaPrinter(kernel, body, canonical).run(name); }
+std::string print_kernel(const Kernel& kernel, const KernelBody& body, const std::string& name,
+                         bool canonical) {
+  return CudaPrinter(kernel, body, canonical).run(name);
+}
 
 }  // namespace piper::backend::cuda

@@ -23,10 +23,12 @@
 namespace piper::backend::cuda {
 
 /// Per role, the number of members of each of its communicators.
-std::vector<std::vector<std::uint32_t>> member_counts(const dag::Dag& dag, const ProgramSet& programs);
+std::vector<std::vector<std::uint32_t>> member_counts(const dag::Dag& dag,
+                                                      const ProgramSet& programs);
 
 /// `steps`: per body, the result of KernelSet::add. `members`: of the role.
-std::string print_calls(const DeviceProgram& program, const std::vector<KernelBody>& bodies, const KernelSet& kernels, const std::vector<std::vector<BodyStep>>& steps,
+std::string print_calls(const DeviceProgram& program, const std::vector<KernelBody>& bodies,
+                        const KernelSet& kernels, const std::vector<std::vector<BodyStep>>& steps,
                         const std::vector<std::uint32_t>& members);
 
 /// One line per shape of attention that LibTorch's kernels do not support, with the reason.

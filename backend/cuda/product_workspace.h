@@ -20,8 +20,11 @@ inline constexpr std::uint64_t kMaxProductWorkspace = std::uint64_t{32} << 20;
 inline std::uint64_t product_workspace(const PiperGemm& call) {
   constexpr std::int64_t kPage = 4096;
   constexpr std::uint64_t kResults = 4;
-  const std::uint64_t elements = static_cast<std::uint64_t>(call.batch) * static_cast<std::uint64_t>(call.m) * static_cast<std::uint64_t>(call.n);
-  const std::uint64_t bytes = kResults * elements * tensor::dtype_bytes(tensor::wide(row_of(call.dtype).dtype));
+  const std::uint64_t elements = static_cast<std::uint64_t>(call.batch) *
+                                 static_cast<std::uint64_t>(call.m) *
+                                 static_cast<std::uint64_t>(call.n);
+  const std::uint64_t bytes =
+      kResults * elements * tensor::dtype_bytes(tensor::wide(row_of(call.dtype).dtype));
   const auto pages = static_cast<std::uint64_t>(round_up(static_cast<std::int64_t>(bytes), kPage));
   return std::clamp<std::uint64_t>(pages, kPage, kMaxProductWorkspace) + PIPER_WORKSPACE_ALIGNMENT;
 }

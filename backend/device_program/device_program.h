@@ -36,7 +36,7 @@ struct Instruction {
   } kind = Kind::run;
   // In DeviceProgram::streams; position in it.
   std::uint32_t stream = 0, position = 0;
-  std::uint32_t first_wait = 0, num_waits = 0;               // into DeviceProgram::waits
+  std::uint32_t first_wait = 0, num_waits = 0;  // into DeviceProgram::waits
   // Into DeviceProgram::operands; run: inputs, outputs, workspace if the body needs one.
   std::uint32_t first_operand = 0, num_operands = 0;
   // Run: into ProgramSet::bodies; into DeviceProgram::accumulate, one per output.
@@ -45,17 +45,17 @@ struct Instruction {
   std::uint32_t first_interval = 0, num_intervals = 0;
   // Load: the input; report: the loss, or PIPER_NORM.
   std::uint32_t subject = 0;
-  std::uint64_t elements = 0;                                // count: elements of each operand, i64
-  std::int32_t ignore = 0;                                   // count: the ignored target
-  bool counted = false;                                      // report: of a masked loss
-  PiperDType dtype = PIPER_F64;                              // report: type of the values
+  std::uint64_t elements = 0;    // count: elements of each operand, i64
+  std::int32_t ignore = 0;       // count: the ignored target
+  bool counted = false;          // report: of a masked loss
+  PiperDType dtype = PIPER_F64;  // report: type of the values
 };
 
 /// The name and location of an action in messages.
 struct ActionName {
   std::string name;
-  std::uint32_t file = 0;  // into DeviceProgram::files
-  std::uint32_t line = 0, column = 0;  // line 0: no location
+  std::uint32_t file = 0;                      // into DeviceProgram::files
+  std::uint32_t line = 0, column = 0;          // line 0: no location
   std::uint32_t end_line = 0, end_column = 0;  // after the last character
 };
 
@@ -64,7 +64,7 @@ struct ProgramStream {
   bool high_priority = false;
   // Per position; empty for the compute stream, which is stream 0.
   std::vector<PiperCommAction> comm;
-  std::vector<std::uint32_t> action_of;   // per position: into DeviceProgram::instructions
+  std::vector<std::uint32_t> action_of;  // per position: into DeviceProgram::instructions
 };
 
 /// Samples, or elements of a bucket, of which every rank of the role has an interval. Calls add the
@@ -81,11 +81,12 @@ struct ProgramParam {
 };
 
 struct DeviceProgram {
-  std::string role;              // `pp0`
-  std::string hash;              // 32 hex digits over everything below and the bodies that are run
+  std::string role;  // `pp0`
+  std::string hash;  // 32 hex digits over everything below and the bodies that are run
   // Per mesh axis the coordinate, or DeviceSet::kWhole for any without a role of its own.
   std::vector<std::int32_t> at;
-  std::uint64_t arena_bytes = 0, state_bytes = 0, host_bytes = 0, host_state_bytes = 0, scalars_offset = 0;
+  std::uint64_t arena_bytes = 0, state_bytes = 0, host_bytes = 0, host_state_bytes = 0,
+                scalars_offset = 0;
 
   std::vector<Instruction> instructions;  // issue order
   std::vector<ActionName> names;          // per instruction
@@ -94,7 +95,7 @@ struct DeviceProgram {
   std::vector<std::string> files;
   std::vector<PiperWait> waits;
   std::vector<PiperMessagePart> parts;
-  std::vector<std::uint64_t> operands;    // bytes from the start of the arena
+  std::vector<std::uint64_t> operands;  // bytes from the start of the arena
   std::vector<std::uint8_t> accumulate;
   std::vector<ProgramStream> streams;
   std::vector<ProgramParam> params;
@@ -105,18 +106,23 @@ struct DeviceProgram {
   std::vector<CallInterval> call_intervals;
 };
 
-inline std::span<const std::uint64_t> operands_of(const DeviceProgram& program, const Instruction& instruction) {
+inline std::span<const std::uint64_t> operands_of(const DeviceProgram& program,
+                                                  const Instruction& instruction) {
   return {program.operands.data() + instruction.first_operand, instruction.num_operands};
 }
-inline std::span<const PiperWait> waits_of(const DeviceProgram& program, const Instruction& instruction) { return {program.waits.data() + instruction.first_wait, instruction.num_waits}; }
-inline std::span<const CallInterval> intervals_of(const DeviceProgram& program, const Instruction& instruction) {
+inline std::span<const PiperWait> waits_of(const DeviceProgram& program,
+                                           const Instruction& instruction) {
+  return {program.waits.data() + instruction.first_wait, instruction.num_waits};
+}
+inline std::span<const CallInterval> intervals_of(const DeviceProgram& program,
+                                                  const Instruction& instruction) {
   return {program.call_intervals.data() + instruction.first_interval, instruction.num_intervals};
 }
 
 /// The programs of all roles of one DAG.
 struct ProgramSet {
-  std::vector<KernelBody> bodies;     // distinct; shared by the roles
-  std::vector<DeviceProgram> roles;   // as in dag::Plan::roles
+  std::vector<KernelBody> bodies;    // distinct; shared by the roles
+  std::vector<DeviceProgram> roles;  // as in dag::Plan::roles
 };
 
 /// Bytes of workspace that one run of a chunk, sum_squares, norm or update node needs, which the

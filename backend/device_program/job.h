@@ -27,7 +27,7 @@ struct JobOptions {
   // On CUDA: the set to which the job's kernels are added; it must outlive the job; null: a set of
   // its own.
   cuda::KernelSet* kernels = nullptr;
-  std::uint64_t first_step = 0;          // first step of training; a resumed run begins later
+  std::uint64_t first_step = 0;  // first step of training; a resumed run begins later
   // A text about the libraries of matrix products; part of the programs' hashes, because results
   // depend on it.
   std::string products = {};
@@ -60,6 +60,7 @@ class Job {
 
 /// `training` and `evaluation` (null: none) are planned on the same mesh. Nothing, with an error in
 /// `sink`, if generated code cannot be built; nothing if the build was stopped.
-std::unique_ptr<Job> make_job(const dag::Dag& training, const dag::Dag* evaluation, const JobOptions& options, DiagnosticSink& sink);
+std::unique_ptr<Job> make_job(const dag::Dag& training, const dag::Dag* evaluation,
+                              const JobOptions& options, DiagnosticSink& sink);
 
 }  // namespace piper::backend

@@ -27,7 +27,7 @@ struct Phase {
   // On CUDA:
   std::vector<std::vector<cuda::BodyStep>> steps;  // per body
   std::deque<InterpretedEnqueue> walks;
-  std::vector<const PiperEnqueue*> enqueue;        // per role
+  std::vector<const PiperEnqueue*> enqueue;  // per role
 };
 
 /// The hash of a program with these libraries of products.
@@ -65,7 +65,8 @@ struct Job::Parts {
 
 namespace {
 
-void add_rank_tables(const dag::Dag& dag, std::uint32_t first_id, std::uint32_t& end_id, Phase& phase) {
+void add_rank_tables(const dag::Dag& dag, std::uint32_t first_id, std::uint32_t& end_id,
+                     Phase& phase) {
   CommunicatorIds ids(dag, first_id);
   end_id = ids.end();
   for (std::uint64_t rank = 0; rank < dag.mesh.devices(); ++rank) {
@@ -75,22 +76,27 @@ void add_rank_tables(const dag::Dag& dag, std::uint32_t first_id, std::uint32_t&
 }
 
 void interpret(Phase& phase) {
-  for (const DeviceProgram& program : phase.set.roles) phase.programs.push_back(&phase.interpreted.emplace_back(program, phase.set.bodies).tables());
+  for (const DeviceProgram& program : phase.set.roles)
+    phase.programs.push_back(&phase.interpreted.emplace_back(program, phase.set.bodies).tables());
 }
 
-void add_sources(const Phase& phase, const cuda::KernelSet& kernels, Target target, const char* prefix, LocId train, std::vector<ProgramSource>& sources) {
+void add_sources(const Phase& phase, const cuda::KernelSet& kernels, Target target,
+                 const char* prefix, LocId train, std::vector<ProgramSource>& sources) {
   for (const DeviceProgram& program : phase.set.roles) {
     if (target == Target::cpu) {
       sources.push_back({prefix + program.role, emit_program(program, phase.set.bodies), train});
     } else {
-      sources.push_back({std::string("cuda.") + prefix + program.role, cuda::emit_enqueue(program, phase.set.bodies, kernels, phase.steps), train, ProgramSort::enqueue});
+      sources.push_back({std::string("cuda.") + prefix + program.role,
+                         cuda::emit_enqueue(program, phase.set.bodies, kernels, phase.steps), train,
+                         ProgramSort::enqueue});
     }
   }
 }
 
 /// The built program, or the interpreter of the same tables. On CUDA always the interpreter's
 /// tables, because no step computes on the host.
-void add_programs(Phase& phase, const cuda::KernelSet& kernels, Target target, bool generated, const LoadedProgram*& loaded) {
+void add_programs(Phase& phase, const cuda::KernelSet& kernels, Target target, bool generated,
+                  const LoadedProgram*& loaded) {
   if (target != Target::cpu || !generated) interpret(phase);
   for (const DeviceProgram& program : phase.set.roles) {
     if (target == Target::cpu) {
@@ -98,7 +104,8 @@ void add_programs(Phase& phase, const cuda::KernelSet& kernels, Target target, b
     } else if (generated) {
       phase.enqueue.push_back((loaded++)->enqueue());
     } else {
-      phase.enqueue.push_back(&phase.walks.emplace_back(program, phase.set.bodies, kernels, phase.steps).table());
+      phase.enqueue.push_back(
+          &phase.walks.emplace_back(program, phase.set.bodies, kernels, phase.steps).table());
     }
   }
 }
@@ -155,8 +162,11 @@ void Job::Parts::describe(const dag::Dag& dag, const JobOptions& options) {
     inputs.push_back(input(dag, tensor::InputId::at(i)));
   }
   for (const tensor::Loss& loss : dag.losses) {
-    losses.push_back({.name = keep(context.text(loss.name)), .count = static_cast<std::uint64_t>(loss.count), .masked = loss.mask ? 1u : 0u,
-                      .targets = loss.mask ? loss.mask->targets.value() : 0, .ignore = loss.mask ? loss.mask->ignore : 0});
+    losses.push_back({.name = keep(context.text(loss.name)),
+                      .count = static_cast<std::uint64_t>(loss.count),
+                      .masked = loss.mask ? 1u : 0u,
+                      .targets = loss.mask ? loss.mask->targets.value() : 0,
+                      .ignore = loss.mask ? loss.mask->ignore : 0});
   }
   job.abi_version = PIPER_ABI_VERSION;
   job.world = static_cast<std::uint32_t>(dag.mesh.devices());
@@ -183,7 +193,8 @@ void Job::Parts::describe(const dag::Dag& dag, const JobOptions& options) {
   job.optimizer.clips = optimizer.clip ? 1 : 0;
   job.seed = settings.seed;
   job.first_step = options.first_step;
-  job.steps = options.steps.value_or(settings.steps > options.first_step ? settings.steps - options.first_step : 0);
+  job.steps = options.steps.value_or(
+      settings.steps > options.first_step ? settings.steps - options.first_step : 0);
   job.samples_per_step = batch;
   job.tokens_per_step = batch * tokens;
 }
@@ -192,7 +203,9 @@ Job::Job(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Job::~Job() = default;
 const PiperJob& Job::tables() const { return parts_->job; }
 const ProgramSet& Job::training() const { return parts_->training.set; }
-const ProgramSet* Job::evaluation() const { return parts_->evaluation ? &parts_->evaluation->set : nullptr; }
+const ProgramSet* Job::evaluation() const {
+  return parts_->evaluation ? &parts_->evaluation->set : nullptr;
+}
 bool Job::generated() const { return parts_->generated; }
 const PiperEnqueue* Job::enqueue(std::size_t rank, bool evaluation) const {
   const Phase& phase = evaluation ? *parts_->evaluation : parts_->training;
@@ -200,46 +213,59 @@ const PiperEnqueue* Job::enqueue(std::size_t rank, bool evaluation) const {
 }
 const cuda::KernelSet& Job::kernels() const { return *parts_->kernels; }
 
-std::unique_ptr<Job> make_job(const dag::Dag& training, const dag::Dag* evaluation, const JobOptions& options, DiagnosticSink& sink) {
+std::unique_ptr<Job> make_job(const dag::Dag& training, const dag::Dag* evaluation,
+                              const JobOptions& options, DiagnosticSink& sink) {
   auto parts = std::make_unique<Job::Parts>();
   if (options.kernels != nullptr) parts->kernels = options.kernels;
   std::uint32_t next_id = 0;
   const auto prepare = [&](const dag::Dag& dag, Phase& phase) {
     phase.set = make_programs(dag, options.target);
-    for (DeviceProgram& role : phase.set.roles) role.hash = with_products(role.hash, options.products);
+    for (DeviceProgram& role : phase.set.roles)
+      role.hash = with_products(role.hash, options.products);
     add_rank_tables(dag, next_id, next_id, phase);
     if (options.target == Target::cpu) return;
-    for (const KernelBody& body : phase.set.bodies) phase.steps.push_back(parts->kernels->add(body));
+    for (const KernelBody& body : phase.set.bodies)
+      phase.steps.push_back(parts->kernels->add(body));
   };
   prepare(training, parts->training);
   if (evaluation != nullptr) prepare(*evaluation, parts->evaluation.emplace());
 
   if (options.engine == Engine::generated) {
     std::vector<ProgramSource> sources;
-    add_sources(parts->training, *parts->kernels, options.target, "", training.settings.loc, sources);
-    if (parts->evaluation) add_sources(*parts->evaluation, *parts->kernels, options.target, "held_out.", training.settings.loc, sources);
+    add_sources(parts->training, *parts->kernels, options.target, "", training.settings.loc,
+                sources);
+    if (parts->evaluation)
+      add_sources(*parts->evaluation, *parts->kernels, options.target, "held_out.",
+                  training.settings.loc, sources);
     const Built built = build_programs(sources, options.jit, parts->loaded, sink);
     if (built == Built::failed || built == Built::stopped) return nullptr;
     parts->generated = built == Built::done;
   }
   const LoadedProgram* loaded = parts->loaded.data();
   add_programs(parts->training, *parts->kernels, options.target, parts->generated, loaded);
-  if (parts->evaluation) add_programs(*parts->evaluation, *parts->kernels, options.target, parts->generated, loaded);
+  if (parts->evaluation)
+    add_programs(*parts->evaluation, *parts->kernels, options.target, parts->generated, loaded);
 
   for (std::size_t rank = 0; rank < parts->training.ranks.size(); ++rank) {
-    const auto program = [&](const Phase& phase) { return phase.programs[phase.role_of_rank[rank]]; };
+    const auto program = [&](const Phase& phase) {
+      return phase.programs[phase.role_of_rank[rank]];
+    };
     const RankTables& tables = parts->training.ranks[rank];
     const RankTables* evaluated = parts->evaluation ? &parts->evaluation->ranks[rank] : nullptr;
-    parts->ranks.push_back({.rank = static_cast<std::uint32_t>(rank),
-                            .program = program(parts->training),
-                            .evaluation = evaluated != nullptr ? program(*parts->evaluation) : nullptr,
-                            .communicators = tables.communicators.data(),
-                            .evaluation_communicators = evaluated != nullptr ? evaluated->communicators.data() : nullptr,
-                            .intervals = tables.intervals.data(),
-                            .evaluation_intervals = evaluated != nullptr ? evaluated->intervals.data() : nullptr});
+    parts->ranks.push_back(
+        {.rank = static_cast<std::uint32_t>(rank),
+         .program = program(parts->training),
+         .evaluation = evaluated != nullptr ? program(*parts->evaluation) : nullptr,
+         .communicators = tables.communicators.data(),
+         .evaluation_communicators =
+             evaluated != nullptr ? evaluated->communicators.data() : nullptr,
+         .intervals = tables.intervals.data(),
+         .evaluation_intervals = evaluated != nullptr ? evaluated->intervals.data() : nullptr});
   }
   parts->describe(training, options);
-  if (const tensor::InputId weight = evaluation != nullptr ? dag::sample_weight(*evaluation) : tensor::InputId(); weight.valid()) {
+  if (const tensor::InputId weight =
+          evaluation != nullptr ? dag::sample_weight(*evaluation) : tensor::InputId();
+      weight.valid()) {
     parts->sample_weight = parts->input(*evaluation, weight);
     parts->job.sample_weight = &parts->sample_weight;
   }

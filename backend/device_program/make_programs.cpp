@@ -28,14 +28,17 @@ constexpr std::uint64_t kScalar = sizeof(double);
 /// The kernel bodies of a DAG, built once each.
 class Bodies {
  public:
-  Bodies(const Dag& dag, Target target, std::vector<KernelBody>& list) : dag_(dag), target_(target), list_(list), of_chunk_(dag.bodies.size(), kNone) {
+  Bodies(const Dag& dag, Target target, std::vector<KernelBody>& list)
+      : dag_(dag), target_(target), list_(list), of_chunk_(dag.bodies.size(), kNone) {
     if (dag.settings.optimizer) optimizer_ = *dag.settings.optimizer;
     norm_order_ = dag::norm_order(dag);
   }
 
   std::uint32_t chunk(dag::BodyId body) {
     std::uint32_t& known = of_chunk_[body.index()];
-    if (known == kNone) known = add(build_kernels(dag_.bodies[body.index()], target_), dag_.context->text(dag_.bodies[body.index()].name));
+    if (known == kNone)
+      known = add(build_kernels(dag_.bodies[body.index()], target_),
+                  dag_.context->text(dag_.bodies[body.index()].name));
     return known;
   }
   /// `elements`: of the bucket, or of a shard of it.
@@ -47,8 +50,10 @@ class Bodies {
       KernelBody body = build_kernels(made.body, target_, made.in_place);
       // The rank works on its shard; states that are not sharded are full buffers, the optimizer's
       // state is only the rank's shard.
-      if (layout.sharded(dag::BucketState::slot) && !layout.sharded(dag::BucketState::parameters)) put_in_shards(body, {0, body.num_inputs});
-      if (layout.sharded(dag::BucketState::slot) && !layout.sharded(dag::BucketState::gradients)) put_in_shards(body, {1});
+      if (layout.sharded(dag::BucketState::slot) && !layout.sharded(dag::BucketState::parameters))
+        put_in_shards(body, {0, body.num_inputs});
+      if (layout.sharded(dag::BucketState::slot) && !layout.sharded(dag::BucketState::gradients))
+        put_in_shards(body, {1});
       entry->second = add(std::move(body), numbered("update", updates_.size()));
     }
     return entry->second;
@@ -57,17 +62,22 @@ class Bodies {
     const std::vector<std::int64_t> elements = squared_elements(dag_, bucket);
     const dag::BucketLayout layout = bucket_layout(dag_, bucket);
     // The gradients of which a shard is squared.
-    const bool whole = layout.sharded(dag::BucketState::slot) && !layout.sharded(dag::BucketState::gradients);
+    const bool whole =
+        layout.sharded(dag::BucketState::slot) && !layout.sharded(dag::BucketState::gradients);
     const auto [entry, fresh] = sums_.try_emplace({whole, elements}, 0);
     if (fresh) {
-      KernelBody body = build_kernels(sum_squares_body(*dag_.context, layout.sums, elements), target_);
+      KernelBody body =
+          build_kernels(sum_squares_body(*dag_.context, layout.sums, elements), target_);
       if (whole) put_in_shards(body, {0});
       entry->second = add(std::move(body), numbered("sum_squares", sums_.size()));
     }
     return entry->second;
   }
   std::uint32_t norm() {
-    if (norm_ == kNone) norm_ = add(build_kernels(norm_body(*dag_.context, norm_order_.size(), optimizer_.clip), target_), "norm");
+    if (norm_ == kNone)
+      norm_ =
+          add(build_kernels(norm_body(*dag_.context, norm_order_.size(), optimizer_.clip), target_),
+              "norm");
     return norm_;
   }
 
@@ -78,7 +88,9 @@ class Bodies {
  private:
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
   /// Buckets of one shape share a body, so it is not named by a bucket.
-  static std::string numbered(std::string name, std::size_t count) { return count == 1 ? name : name + "." + std::to_string(count - 1); }
+  static std::string numbered(std::string name, std::size_t count) {
+    return count == 1 ? name : name + "." + std::to_string(count - 1);
+  }
   static void put_in_shards(KernelBody& body, std::initializer_list<BufferIndex> ports) {
     if (body.intervals.empty()) body.intervals = {"element"};
     for (const BufferIndex port : ports) body.buffers[port].interval = 0;
@@ -126,9 +138,16 @@ std::vector<std::uint32_t> places_in_order(const Dag& dag) {
 
 class Projection {
  public:
-  Projection(const Dag& dag, const dag::Role& role, Bodies& bodies, const std::vector<std::uint32_t>& message_numbers, const std::vector<std::uint32_t>& places)
-      : dag_(dag), role_(role), bodies_(bodies), message_numbers_(message_numbers), places_(places) {
-    for (const std::int32_t at : role.at) device_.push_back(at == DeviceSet::kWhole ? 0 : static_cast<std::uint32_t>(at));
+  Projection(const Dag& dag, const dag::Role& role, Bodies& bodies,
+             const std::vector<std::uint32_t>& message_numbers,
+             const std::vector<std::uint32_t>& places)
+      : dag_(dag),
+        role_(role),
+        bodies_(bodies),
+        message_numbers_(message_numbers),
+        places_(places) {
+    for (const std::int32_t at : role.at)
+      device_.push_back(at == DeviceSet::kWhole ? 0 : static_cast<std::uint32_t>(at));
   }
 
   DeviceProgram run() {
@@ -137,7 +156,9 @@ class Projection {
     out_.arena_bytes = static_cast<std::uint64_t>(role_.arena_bytes);
     out_.host_bytes = static_cast<std::uint64_t>(role_.host_bytes);
     for (const dag::Buffer& buffer : role_.buffers) {
-      if (buffer.cls == dag::BufferClass::offloaded_optimizer) out_.host_state_bytes = std::max(out_.host_state_bytes, static_cast<std::uint64_t>(buffer.offset + buffer.bytes));
+      if (buffer.cls == dag::BufferClass::offloaded_optimizer)
+        out_.host_state_bytes = std::max(out_.host_state_bytes,
+                                         static_cast<std::uint64_t>(buffer.offset + buffer.bytes));
       if (buffer.cls != dag::BufferClass::scalars) continue;
       out_.scalars_offset = static_cast<std::uint64_t>(buffer.offset);
       out_.state_bytes = static_cast<std::uint64_t>(buffer.offset + buffer.bytes);
@@ -158,7 +179,10 @@ class Projection {
     for (std::size_t s = 0; s < dag_.streams.size(); ++s) {
       if (s != 0 && !used[s]) continue;
       stream_of_[s] = static_cast<std::uint32_t>(out_.streams.size());
-      out_.streams.push_back({std::string(dag_.context->text(dag_.streams[s].name)), dag_.streams[s].high_priority, {}, {}});
+      out_.streams.push_back({std::string(dag_.context->text(dag_.streams[s].name)),
+                              dag_.streams[s].high_priority,
+                              {},
+                              {}});
     }
   }
 
@@ -167,7 +191,8 @@ class Projection {
       if (action.communicator.valid()) out_.communicators.push_back(action.communicator);
     }
     std::sort(out_.communicators.begin(), out_.communicators.end());
-    out_.communicators.erase(std::unique(out_.communicators.begin(), out_.communicators.end()), out_.communicators.end());
+    out_.communicators.erase(std::unique(out_.communicators.begin(), out_.communicators.end()),
+                             out_.communicators.end());
   }
 
   std::uint64_t offset(const dag::Action& action, std::uint32_t operand) const {
@@ -180,14 +205,18 @@ class Projection {
   /// position in the batch.
   std::uint32_t interval_of(const Sharding& cut) {
     const Sharding own{full_interval(cut.interval.extent), cut.axes};
-    const auto found = std::find_if(out_.intervals.begin(), out_.intervals.end(), [&](const ProgramInterval& each) { return each.cut == own; });
+    const auto found = std::find_if(out_.intervals.begin(), out_.intervals.end(),
+                                    [&](const ProgramInterval& each) { return each.cut == own; });
     const auto number = static_cast<std::uint32_t>(found - out_.intervals.begin());
-    if (found == out_.intervals.end()) out_.intervals.push_back({own, static_cast<std::uint64_t>(shard_interval(own, dag_.mesh, device_).extent)});
+    if (found == out_.intervals.end())
+      out_.intervals.push_back(
+          {own, static_cast<std::uint64_t>(shard_interval(own, dag_.mesh, device_).extent)});
     return number;
   }
 
   void add_interval(const Sharding& cut, Instruction& made) {
-    out_.call_intervals.push_back({static_cast<std::uint64_t>(cut.interval.first), interval_of(cut)});
+    out_.call_intervals.push_back(
+        {static_cast<std::uint64_t>(cut.interval.first), interval_of(cut)});
     ++made.num_intervals;
   }
 
@@ -220,7 +249,9 @@ class Projection {
         made.kind = Instruction::Kind::count;
         made.subject = node.subject.count().value();
         made.ignore = dag_.losses[node.subject.count().index()].mask->ignore;
-        if (!inputs.empty()) made.elements = static_cast<std::uint64_t>(dag_.output_type(inputs.front().source).elements());
+        if (!inputs.empty())
+          made.elements =
+              static_cast<std::uint64_t>(dag_.output_type(inputs.front().source).elements());
         for (std::uint32_t i = 0; i <= num_inputs; ++i) operand(offset(action, i));
         break;
       case NodeKind::accumulate: assert(false && "a sum in place is no action"); break;
@@ -230,7 +261,8 @@ class Projection {
       case NodeKind::report:
         made.kind = Instruction::Kind::report;
         made.subject = node.subject.is_norm() ? PIPER_NORM : node.subject.loss().value();
-        made.counted = !node.subject.is_norm() && dag_.losses[node.subject.loss().index()].mask.has_value();
+        made.counted =
+            !node.subject.is_norm() && dag_.losses[node.subject.loss().index()].mask.has_value();
         if (!inputs.empty()) made.dtype = abi_dtype(dag_.output_type(inputs.front().source).dtype);
         for (std::uint32_t i = 0; i < num_inputs; ++i) operand(offset(action, i));
         break;
@@ -245,7 +277,8 @@ class Projection {
     }
     made.num_operands = static_cast<std::uint32_t>(out_.operands.size()) - made.first_operand;
     ProgramStream& stream = out_.streams[made.stream];
-    assert(stream.action_of.size() == made.position && "the actions of a stream stand in the order of their positions");
+    assert(stream.action_of.size() == made.position &&
+           "the actions of a stream stand in the order of their positions");
     stream.action_of.push_back(static_cast<std::uint32_t>(out_.instructions.size()));
     out_.instructions.push_back(made);
     out_.names.push_back(name_of(action.node, node.loc));
@@ -258,20 +291,26 @@ class Projection {
     const KernelBody& kernels = bodies_[body];
     out_.accumulate.resize(made.first_accumulate + kernels.num_outputs, 0);
     [[maybe_unused]] const std::size_t operands = out_.operands.size() - made.first_operand;
-    assert(operands == kernels.num_inputs + kernels.num_outputs + (kernels.scratch_bytes > 0 ? 1u : 0u) && "a body's operands are those of its action");
+    assert(operands ==
+               kernels.num_inputs + kernels.num_outputs + (kernels.scratch_bytes > 0 ? 1u : 0u) &&
+           "a body's operands are those of its action");
   }
 
-  void run_chunk(const dag::Action& action, const Node& node, std::uint32_t num_inputs, Instruction& made) {
+  void run_chunk(const dag::Action& action, const Node& node, std::uint32_t num_inputs,
+                 Instruction& made) {
     const std::uint32_t body = bodies_.chunk(node.body);
     const std::uint32_t workspace = bodies_[body].scratch_bytes > 0 ? 1 : 0;
-    for (std::uint32_t i = 0; i < num_inputs + node.num_outputs + workspace; ++i) operand(offset(action, i));
-    for (std::uint32_t i = 0; i < node.num_outputs; ++i) out_.accumulate.push_back(role_.operands[action.first_operand + num_inputs + i].accumulate);
+    for (std::uint32_t i = 0; i < num_inputs + node.num_outputs + workspace; ++i)
+      operand(offset(action, i));
+    for (std::uint32_t i = 0; i < node.num_outputs; ++i)
+      out_.accumulate.push_back(role_.operands[action.first_operand + num_inputs + i].accumulate);
     if (!bodies_[body].intervals.empty()) add_interval(sample_sharding(dag_, node), made);
     finish_run(made, body);
   }
 
   /// One vector of sums per bucket: of its parameters, or one for this rank's shard.
-  void run_sum_squares(const dag::Action& action, const Node& node, std::uint32_t num_inputs, Instruction& made) {
+  void run_sum_squares(const dag::Action& action, const Node& node, std::uint32_t num_inputs,
+                       Instruction& made) {
     const dag::Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
     const std::uint32_t body = bodies_.sum_squares(bucket);
     const std::uint64_t sums = offset(action, num_inputs);
@@ -283,7 +322,8 @@ class Projection {
   }
 
   void run_norm(const dag::Action& action, std::uint32_t num_inputs, Instruction& made) {
-    for (const dag::SquaredPart& part : bodies_.norm_order()) operand(offset(action, part.bucket.value()) + part.index * kScalar);
+    for (const dag::SquaredPart& part : bodies_.norm_order())
+      operand(offset(action, part.bucket.value()) + part.index * kScalar);
     const std::uint64_t out = offset(action, num_inputs);
     operand(out);
     operand(out + kScalar);
@@ -294,21 +334,27 @@ class Projection {
 
   /// The whole bucket at once, or this rank's shard: parameters, gradients and slots are flat, with
   /// the same padding.
-  void run_update(const dag::Action& action, const Node& node, std::uint32_t num_inputs, Instruction& made) {
+  void run_update(const dag::Action& action, const Node& node, std::uint32_t num_inputs,
+                  Instruction& made) {
     const dag::Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
     // The last input is the optimizer state that came from the host.
     const std::uint32_t numbers = num_inputs - (bucket.state_on_host ? 1 : 0);
     const bool clipped = numbers > dag_.gradient_values(bucket);
-    const dag::Buffer& flat = role_.buffers[role_.operands[action.first_operand + num_inputs].buffer.index()];
+    const dag::Buffer& flat =
+        role_.buffers[role_.operands[action.first_operand + num_inputs].buffer.index()];
     const std::uint64_t parameters = static_cast<std::uint64_t>(flat.offset);
     const dag::BucketLayout layout = bucket_layout(dag_, bucket);
     const std::uint64_t bytes = static_cast<std::uint64_t>(layout.extent(dag::BucketState::slot));
     const std::uint64_t gradients = offset(action, 0);
     const std::uint64_t scalars = out_.scalars_offset;
-    const std::uint64_t factor = clipped ? offset(action, numbers - 1) + kScalar : scalars + offsetof(PiperScalars, one);
-    for (const std::uint64_t each : {parameters, gradients, scalars + offsetof(PiperScalars, learning_rate), factor}) operand(each);
+    const std::uint64_t factor =
+        clipped ? offset(action, numbers - 1) + kScalar : scalars + offsetof(PiperScalars, one);
+    for (const std::uint64_t each :
+         {parameters, gradients, scalars + offsetof(PiperScalars, learning_rate), factor})
+      operand(each);
     const auto slots = static_cast<std::uint32_t>(layout.slots);
-    const std::uint64_t first_slot = bucket.state_on_host ? offset(action, numbers) : optimizer_state(node.subject.bucket());
+    const std::uint64_t first_slot =
+        bucket.state_on_host ? offset(action, numbers) : optimizer_state(node.subject.bucket());
     for (std::uint32_t s = 0; s < slots; ++s) operand(first_slot + s * bytes);
     if (bodies_.optimizer().corrects_bias()) {
       operand(scalars + offsetof(PiperScalars, bias1));
@@ -323,7 +369,8 @@ class Projection {
 
   std::uint64_t optimizer_state(dag::BucketId bucket) const {
     for (const dag::Buffer& buffer : role_.buffers) {
-      if (buffer.bucket == bucket && buffer.cls == optimizer_class(dag_.buckets[bucket.index()])) return static_cast<std::uint64_t>(buffer.offset);
+      if (buffer.bucket == bucket && buffer.cls == optimizer_class(dag_.buckets[bucket.index()]))
+        return static_cast<std::uint64_t>(buffer.offset);
     }
     return 0;
   }
@@ -343,11 +390,13 @@ class Projection {
     llvm_unreachable("no communication");
   }
 
-  void communicate(const dag::Action& action, const Node& node, std::uint32_t num_inputs, Instruction& made) {
+  void communicate(const dag::Action& action, const Node& node, std::uint32_t num_inputs,
+                   Instruction& made) {
     made.kind = Instruction::Kind::communicate;
     PiperCommAction comm{};
     comm.op = comm_op_of(node.kind);
-    const auto found = std::lower_bound(out_.communicators.begin(), out_.communicators.end(), action.communicator);
+    const auto found =
+        std::lower_bound(out_.communicators.begin(), out_.communicators.end(), action.communicator);
     comm.communicator = static_cast<std::uint32_t>(found - out_.communicators.begin());
     comm.identity = message_numbers_[node.comm.index()];
     comm.first_part = static_cast<std::uint32_t>(out_.parts.size());
@@ -356,18 +405,24 @@ class Projection {
     comm.action = static_cast<std::uint32_t>(out_.instructions.size());
     const auto part = [&](std::uint64_t in, std::uint64_t out, dag::Port port) {
       const tensor::Type& type = dag_.output_type(port);
-      out_.parts.push_back({in, out, static_cast<std::uint64_t>(type.elements()), static_cast<std::uint32_t>(abi_dtype(type.dtype)), PIPER_ALL_POSITIONS, 0, 0});
+      out_.parts.push_back({in, out, static_cast<std::uint64_t>(type.elements()),
+                            static_cast<std::uint32_t>(abi_dtype(type.dtype)), PIPER_ALL_POSITIONS,
+                            0, 0});
     };
-    if (const dag::BucketId bucket = node.subject.bucket(); bucket.valid() && copies_to_or_from_host(node.kind)) {
+    if (const dag::BucketId bucket = node.subject.bucket();
+        bucket.valid() && copies_to_or_from_host(node.kind)) {
       const bool out = leaves_device(node.kind);
       const dag::Port state = out ? dag_.inputs_of(node).front().source : dag::Port{action.node, 0};
-      part(out ? offset(action, 0) : optimizer_state(bucket), out ? optimizer_state(bucket) : offset(action, 0), state);
+      part(out ? offset(action, 0) : optimizer_state(bucket),
+           out ? optimizer_state(bucket) : offset(action, 0), state);
     } else if (bucket.valid() && dag_.buckets[bucket.index()].sharded()) {
       out_.parts.push_back(flat_part(action, node, num_inputs));
-      if (reduces_to_shards(node.kind) && dag_.shards_gradients(dag_.buckets[bucket.index()])) clear_padding(action, bucket);
+      if (reduces_to_shards(node.kind) && dag_.shards_gradients(dag_.buckets[bucket.index()]))
+        clear_padding(action, bucket);
     } else if (is_send(node.kind)) {
       const auto inputs = dag_.inputs_of(node);
-      for (std::uint32_t i = 0; i < num_inputs; ++i) part(offset(action, i), PIPER_NO_OFFSET, inputs[i].source);
+      for (std::uint32_t i = 0; i < num_inputs; ++i)
+        part(offset(action, i), PIPER_NO_OFFSET, inputs[i].source);
     } else {
       // The position of the rank's own contribution among the outputs of a gather of lists.
       std::uint32_t own = 0;
@@ -380,7 +435,8 @@ class Projection {
       }
       for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
         const bool contributes = !is_recv(node.kind) && i >= own && i < own + num_inputs;
-        part(contributes ? offset(action, i - own) : PIPER_NO_OFFSET, offset(action, num_inputs + i), {action.node, i});
+        part(contributes ? offset(action, i - own) : PIPER_NO_OFFSET,
+             offset(action, num_inputs + i), {action.node, i});
       }
     }
     comm.num_parts = static_cast<std::uint32_t>(out_.parts.size()) - comm.first_part;
@@ -389,22 +445,29 @@ class Projection {
 
   /// A bucket with sharded state moves with its padding: all of it, or this rank's shard if shards
   /// are reduced over further devices.
-  PiperMessagePart flat_part(const dag::Action& action, const Node& node, std::uint32_t num_inputs) {
+  PiperMessagePart flat_part(const dag::Action& action, const Node& node,
+                             std::uint32_t num_inputs) {
     const dag::Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
     const dag::BucketLayout layout = bucket_layout(dag_, bucket);
     const DType dtype = gathers_shards(node.kind) ? layout.parameters : layout.sums;
     const bool one_shard = reduces_to_all(node.kind);
     const Sharding cut = bucket_sharding(dag_, bucket);
-    assert(std::is_sorted(cut.axes.begin(), cut.axes.end()) && "the members of a communicator have their blocks in the order of the mesh");
+    assert(std::is_sorted(cut.axes.begin(), cut.axes.end()) &&
+           "the members of a communicator have their blocks in the order of the mesh");
     PiperMessagePart part{};
     part.in = num_inputs > 0 ? offset(action, 0) : PIPER_NO_OFFSET;
     part.out = offset(action, num_inputs);
     part.elements = static_cast<std::uint64_t>(one_shard ? layout.block() : layout.elements);
     part.dtype = abi_dtype(dtype);
-    part.interval = one_shard && !layout.sharded(dag::BucketState::gradients) ? interval_of(cut) : PIPER_ALL_POSITIONS;
-    const bool own = reduces_to_shards(node.kind) ? layout.sharded(dag::BucketState::gradients) : gathers_shards(node.kind) && layout.sharded(dag::BucketState::parameters);
+    part.interval = one_shard && !layout.sharded(dag::BucketState::gradients) ? interval_of(cut)
+                                                                              : PIPER_ALL_POSITIONS;
+    const bool own =
+        reduces_to_shards(node.kind)
+            ? layout.sharded(dag::BucketState::gradients)
+            : gathers_shards(node.kind) && layout.sharded(dag::BucketState::parameters);
     if (own) part.flags |= PIPER_SHARD_ONLY;
-    if (role_.operands[action.first_operand + num_inputs].accumulate) part.flags |= PIPER_ACCUMULATE;
+    if (role_.operands[action.first_operand + num_inputs].accumulate)
+      part.flags |= PIPER_ACCUMULATE;
     return part;
   }
 
@@ -415,8 +478,10 @@ class Projection {
     const dag::BucketLayout layout = bucket_layout(dag_, bucket);
     const std::uint64_t begin = offset(action, 0);
     for (std::size_t i = 0; i < bucket.params.size(); ++i) {
-      const std::int64_t from = layout.offsets[i] + dag_.param_types[bucket.params[i].index()].elements();
-      const std::int64_t to = i + 1 < bucket.params.size() ? layout.offsets[i + 1] : layout.elements;
+      const std::int64_t from =
+          layout.offsets[i] + dag_.param_types[bucket.params[i].index()].elements();
+      const std::int64_t to =
+          i + 1 < bucket.params.size() ? layout.offsets[i + 1] : layout.elements;
       if (from == to) continue;
       PiperMessagePart part{};
       part.in = PIPER_NO_OFFSET;
@@ -445,7 +510,8 @@ class Projection {
 
   void add_params() {
     struct Places {
-      std::uint64_t parameters = PIPER_NO_OFFSET, gradients = PIPER_NO_OFFSET, optimizer = PIPER_NO_OFFSET;
+      std::uint64_t parameters = PIPER_NO_OFFSET, gradients = PIPER_NO_OFFSET,
+                    optimizer = PIPER_NO_OFFSET;
     };
     std::map<std::uint32_t, Places> buckets;  // ascending: in the order of the DAG
     for (const dag::Buffer& buffer : role_.buffers) {
@@ -454,24 +520,35 @@ class Projection {
       const std::uint64_t offset = static_cast<std::uint64_t>(buffer.offset);
       if (buffer.cls == dag::BufferClass::parameters) state.parameters = offset;
       if (buffer.cls == dag::BufferClass::gradients) state.gradients = offset;
-      if (buffer.cls == optimizer_class(dag_.buckets[buffer.bucket.index()])) state.optimizer = offset;
+      if (buffer.cls == optimizer_class(dag_.buckets[buffer.bucket.index()]))
+        state.optimizer = offset;
     }
     for (const auto& [index, state] : buckets) {
       const dag::Bucket& bucket = dag_.buckets[index];
       const dag::BucketLayout layout = bucket_layout(dag_, bucket);
-      const std::uint32_t interval = bucket.sharded() ? interval_of(bucket_sharding(dag_, bucket)) : PIPER_ALL_POSITIONS;
+      const std::uint32_t interval =
+          bucket.sharded() ? interval_of(bucket_sharding(dag_, bucket)) : PIPER_ALL_POSITIONS;
       for (std::size_t i = 0; i < bucket.params.size(); ++i) {
         const tensor::Param& param = dag_.params[bucket.params[i].index()];
         const tensor::Type& type = dag_.param_types[bucket.params[i].index()];
-        const auto at = [&](dag::BucketState state) { return static_cast<std::uint64_t>(layout.offset(state, i)); };
+        const auto at = [&](dag::BucketState state) {
+          return static_cast<std::uint64_t>(layout.offset(state, i));
+        };
         ProgramParam made;
         made.name = dag_.context->text(param.name);
         for (const tensor::Dim& dim : type.dims) made.dims.push_back(dim.extent);
         PiperParam& entry = made.entry;
         entry.offset = state.parameters + at(dag::BucketState::parameters);
-        entry.grad_offset = state.gradients == PIPER_NO_OFFSET ? PIPER_NO_OFFSET : state.gradients + at(dag::BucketState::gradients);
+        entry.grad_offset = state.gradients == PIPER_NO_OFFSET
+                                ? PIPER_NO_OFFSET
+                                : state.gradients + at(dag::BucketState::gradients);
         for (std::uint32_t s = 0; s < PIPER_MAX_SLOTS; ++s) {
-          entry.slot_offsets[s] = s < layout.slots && state.optimizer != PIPER_NO_OFFSET ? state.optimizer + s * static_cast<std::uint64_t>(layout.extent(dag::BucketState::slot)) + at(dag::BucketState::slot) : PIPER_NO_OFFSET;
+          entry.slot_offsets[s] =
+              s < layout.slots && state.optimizer != PIPER_NO_OFFSET
+                  ? state.optimizer +
+                        s * static_cast<std::uint64_t>(layout.extent(dag::BucketState::slot)) +
+                        at(dag::BucketState::slot)
+                  : PIPER_NO_OFFSET;
         }
         entry.slots_on_host = bucket.state_on_host ? 1 : 0;
         entry.elements = static_cast<std::uint64_t>(type.elements());
@@ -483,7 +560,9 @@ class Projection {
         entry.num_dims = static_cast<std::uint32_t>(made.dims.size());
         entry.first = static_cast<std::uint64_t>(layout.offsets[i]);
         entry.interval = interval;
-        entry.sharded = layout.sharded(dag::BucketState::parameters) ? PIPER_SHARDED_PARAMETERS : layout.sharded(dag::BucketState::gradients) ? PIPER_SHARDED_GRADIENTS : PIPER_SHARDED_OPTIMIZER;
+        entry.sharded = layout.sharded(dag::BucketState::parameters)  ? PIPER_SHARDED_PARAMETERS
+                        : layout.sharded(dag::BucketState::gradients) ? PIPER_SHARDED_GRADIENTS
+                                                                      : PIPER_SHARDED_OPTIMIZER;
         out_.params.push_back(std::move(made));
       }
     }
@@ -505,7 +584,7 @@ class Projection {
   const std::vector<std::uint32_t>& places_;
   DeviceProgram out_;
   std::vector<std::uint32_t> stream_of_;  // per stream of the DAG
-  std::vector<std::uint32_t> device_;  // coordinates of one device of the role
+  std::vector<std::uint32_t> device_;     // coordinates of one device of the role
 };
 
 std::string hash_of(const DeviceProgram& program, const std::vector<KernelBody>& bodies) {
@@ -530,7 +609,8 @@ ProgramSet make_programs(const Dag& dag, Target target) {
   Bodies bodies(dag, target, set.bodies);
   const std::vector<std::uint32_t> numbers = message_numbers(dag);
   const std::vector<std::uint32_t> places = places_in_order(dag);
-  for (const dag::Role& role : dag.plan->roles) set.roles.push_back(Projection(dag, role, bodies, numbers, places).run());
+  for (const dag::Role& role : dag.plan->roles)
+    set.roles.push_back(Projection(dag, role, bodies, numbers, places).run());
   for (DeviceProgram& program : set.roles) program.hash = hash_of(program, set.bodies);
   return set;
 }

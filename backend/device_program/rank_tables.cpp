@@ -11,7 +11,9 @@ bool has(AxisMask mask, std::size_t axis) { return (mask >> axis & 1) != 0; }
 
 /// The ranks of one member set that share their coordinates along the separating axes with a
 /// device, in coordinate order.
-void add_members(const Mesh& mesh, const DeviceSet& set, AxisMask separating, const std::vector<std::uint32_t>& coordinates, std::vector<std::uint32_t>& members) {
+void add_members(const Mesh& mesh, const DeviceSet& set, AxisMask separating,
+                 const std::vector<std::uint32_t>& coordinates,
+                 std::vector<std::uint32_t>& members) {
   std::vector<std::uint32_t> at(mesh.axes.size(), 0);
   const auto visit = [&](const auto& self, std::size_t axis) -> void {
     if (axis == at.size()) {
@@ -19,7 +21,8 @@ void add_members(const Mesh& mesh, const DeviceSet& set, AxisMask separating, co
       return;
     }
     if (set.at[axis] != DeviceSet::kWhole || has(separating, axis)) {
-      at[axis] = set.at[axis] != DeviceSet::kWhole ? static_cast<std::uint32_t>(set.at[axis]) : coordinates[axis];
+      at[axis] = set.at[axis] != DeviceSet::kWhole ? static_cast<std::uint32_t>(set.at[axis])
+                                                   : coordinates[axis];
       self(self, axis + 1);
       return;
     }
@@ -30,10 +33,12 @@ void add_members(const Mesh& mesh, const DeviceSet& set, AxisMask separating, co
 
 }  // namespace
 
-CommunicatorIds::CommunicatorIds(const dag::Dag& dag, std::uint32_t first_id) : dag_(dag), first_(1, first_id) {
+CommunicatorIds::CommunicatorIds(const dag::Dag& dag, std::uint32_t first_id)
+    : dag_(dag), first_(1, first_id) {
   for (const dag::Communicator& communicator : dag.plan->communicators) {
     AxisMask separating = ~AxisMask{0};
-    for (const DeviceSetId set : communicator.members) separating &= dag.device_sets[set].whole_axes();
+    for (const DeviceSetId set : communicator.members)
+      separating &= dag.device_sets[set].whole_axes();
     if (communicator.kind == dag::Communicator::Kind::group) separating &= ~communicator.axes;
     std::uint32_t count = 1;
     for (std::size_t a = 0; a < dag.mesh.axes.size(); ++a) {
@@ -44,7 +49,8 @@ CommunicatorIds::CommunicatorIds(const dag::Dag& dag, std::uint32_t first_id) : 
   }
 }
 
-std::uint32_t CommunicatorIds::of(dag::CommunicatorId id, const std::vector<std::uint32_t>& coordinates) const {
+std::uint32_t CommunicatorIds::of(dag::CommunicatorId id,
+                                  const std::vector<std::uint32_t>& coordinates) const {
   std::uint32_t index = 0;
   for (std::size_t a = 0; a < coordinates.size(); ++a) {
     if (has(separating_[id.index()], a)) index = index * dag_.mesh.axes[a].size + coordinates[a];
@@ -52,15 +58,18 @@ std::uint32_t CommunicatorIds::of(dag::CommunicatorId id, const std::vector<std:
   return first_[id.index()] + index;
 }
 
-std::shared_ptr<const std::vector<std::uint32_t>> CommunicatorIds::members(dag::CommunicatorId id, const std::vector<std::uint32_t>& coordinates) {
+std::shared_ptr<const std::vector<std::uint32_t>> CommunicatorIds::members(
+    dag::CommunicatorId id, const std::vector<std::uint32_t>& coordinates) {
   auto& list = lists_[of(id, coordinates)];
   if (list) return list;
   std::vector<std::uint32_t> ranks;
-  for (const DeviceSetId set : dag_.plan->communicators[id.index()].members) add_members(dag_.mesh, dag_.device_sets[set], separating_[id.index()], coordinates, ranks);
+  for (const DeviceSetId set : dag_.plan->communicators[id.index()].members)
+    add_members(dag_.mesh, dag_.device_sets[set], separating_[id.index()], coordinates, ranks);
   return list = std::make_shared<const std::vector<std::uint32_t>>(std::move(ranks));
 }
 
-RankTables::RankTables(const dag::Dag& dag, const DeviceProgram& program, CommunicatorIds& ids, std::uint64_t rank) {
+RankTables::RankTables(const dag::Dag& dag, const DeviceProgram& program, CommunicatorIds& ids,
+                       std::uint64_t rank) {
   const std::vector<std::uint32_t> coordinates = coordinates_of(dag.mesh, rank);
   for (const dag::CommunicatorId id : program.communicators) {
     const dag::Communicator& planned = dag.plan->communicators[id.index()];
@@ -75,11 +84,15 @@ RankTables::RankTables(const dag::Dag& dag, const DeviceProgram& program, Commun
     made.num_sets = static_cast<std::uint32_t>(planned.members.size());
     communicators.push_back(made);
   }
-  for (std::size_t c = 0; c < communicators.size(); ++c) communicators[c].members = members[c]->data();
+  for (std::size_t c = 0; c < communicators.size(); ++c)
+    communicators[c].members = members[c]->data();
   for (const ProgramInterval& each : program.intervals) {
     const Interval own = shard_interval(each.cut, dag.mesh, coordinates);
-    intervals.push_back({static_cast<std::uint64_t>(own.first), static_cast<std::uint64_t>(own.extent), static_cast<std::uint64_t>(own.global)});
-    assert(intervals.back().extent == each.extent && "ranks with other extents are a role of their own");
+    intervals.push_back({static_cast<std::uint64_t>(own.first),
+                         static_cast<std::uint64_t>(own.extent),
+                         static_cast<std::uint64_t>(own.global)});
+    assert(intervals.back().extent == each.extent &&
+           "ranks with other extents are a role of their own");
   }
 }
 

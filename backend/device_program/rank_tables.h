@@ -29,23 +29,25 @@ class CommunicatorIds {
   std::uint32_t end() const { return first_.back(); }
   /// The members of that instance, in one shared list, because one list per member would be
   /// quadratic in the ranks.
-  std::shared_ptr<const std::vector<std::uint32_t>> members(dag::CommunicatorId id, const std::vector<std::uint32_t>& coordinates);
+  std::shared_ptr<const std::vector<std::uint32_t>> members(
+      dag::CommunicatorId id, const std::vector<std::uint32_t>& coordinates);
 
  private:
   const dag::Dag& dag_;
   // By the instance's number.
   std::map<std::uint32_t, std::shared_ptr<const std::vector<std::uint32_t>>> lists_;
-  std::vector<std::uint32_t> first_;     // per communicator, one more
+  std::vector<std::uint32_t> first_;  // per communicator, one more
   // Per communicator: axes whose coordinate all members of one instance have in common.
   std::vector<AxisMask> separating_;
 };
 
 struct RankTables {
-  RankTables(const dag::Dag& dag, const DeviceProgram& program, CommunicatorIds& ids, std::uint64_t rank);
+  RankTables(const dag::Dag& dag, const DeviceProgram& program, CommunicatorIds& ids,
+             std::uint64_t rank);
   RankTables(const RankTables&) = delete;
   RankTables(RankTables&&) = default;
 
-  std::vector<PiperCommunicator> communicators;      // as DeviceProgram::communicators
+  std::vector<PiperCommunicator> communicators;  // as DeviceProgram::communicators
   // The targets of their pointers.
   std::vector<std::shared_ptr<const std::vector<std::uint32_t>>> members;
   // as DeviceProgram::intervals

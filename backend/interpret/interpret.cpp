@@ -23,9 +23,12 @@ Scratch& scratch() {
 
 }  // namespace
 
-Interpreted::Interpreted(const DeviceProgram& program, const std::vector<KernelBody>& bodies) : program_(program), bodies_(bodies) {
+Interpreted::Interpreted(const DeviceProgram& program, const std::vector<KernelBody>& bodies)
+    : program_(program), bodies_(bodies) {
   for (const ActionName& name : program.names) {
-    actions_.push_back({name.name.c_str(), {program.files[name.file].c_str(), name.line, name.column, name.end_line, name.end_column}});
+    actions_.push_back({name.name.c_str(),
+                        {program.files[name.file].c_str(), name.line, name.column, name.end_line,
+                         name.end_column}});
   }
   for (const ProgramStream& stream : program.streams) {
     streams_.push_back({.name = stream.name.c_str(),
@@ -96,35 +99,46 @@ int Interpreted::execute(const PiperApi* api, PiperRank* rank, std::uint32_t ind
     case Instruction::Kind::run: {
       std::vector<void*>& pointers = scratch().pointers;
       std::vector<std::uint64_t>& firsts = scratch().firsts;
-      std::transform(intervals.begin(), intervals.end(), firsts.begin(), [&](const CallInterval& interval) { return interval.begin(*rank); });
+      std::transform(intervals.begin(), intervals.end(), firsts.begin(),
+                     [&](const CallInterval& interval) { return interval.begin(*rank); });
       for (std::uint32_t i = 0; i < each.num_operands; ++i) pointers[i] = rank->arena + operands[i];
       const KernelBody& body = bodies_[each.body];
       for (std::uint32_t i = 0; !intervals.empty() && i < body.num_inputs + body.num_outputs; ++i) {
         const KernelBuffer& buffer = body.buffers[i];
-        if (buffer.interval >= 0) pointers[i] = rank->arena + operands[i] + firsts[static_cast<std::size_t>(buffer.interval)] * tensor::dtype_bytes(buffer.dtype);
+        if (buffer.interval >= 0)
+          pointers[i] =
+              rank->arena + operands[i] +
+              firsts[static_cast<std::size_t>(buffer.interval)] * tensor::dtype_bytes(buffer.dtype);
       }
       return evaluate(body, {.api = api,
                              .rank = rank,
                              .action = index,
                              .operands = {pointers.data(), each.num_operands},
-                             .accumulate = {program_.accumulate.data() + each.first_accumulate, body.num_outputs},
+                             .accumulate = {program_.accumulate.data() + each.first_accumulate,
+                                            body.num_outputs},
                              .firsts = {firsts.data(), intervals.size()}});
     }
     case Instruction::Kind::load:
-      return api->load(rank, index, each.subject, intervals.front().begin(*rank), extents_[intervals.front().interval], rank->arena + operands[0]);
+      return api->load(rank, index, each.subject, intervals.front().begin(*rank),
+                       extents_[intervals.front().interval], rank->arena + operands[0]);
     case Instruction::Kind::count: {
       std::int64_t counted = 0;
       for (std::uint32_t i = 0; i + 1 < each.num_operands; ++i) {
         const auto* targets = reinterpret_cast<const std::int64_t*>(rank->arena + operands[i]);
-        counted += static_cast<std::int64_t>(each.elements) - std::count(targets, targets + each.elements, std::int64_t{each.ignore});
+        counted += static_cast<std::int64_t>(each.elements) -
+                   std::count(targets, targets + each.elements, std::int64_t{each.ignore});
       }
-      *reinterpret_cast<double*>(rank->arena + operands[each.num_operands - 1]) = static_cast<double>(counted);
+      *reinterpret_cast<double*>(rank->arena + operands[each.num_operands - 1]) =
+          static_cast<double>(counted);
       return 0;
     }
     case Instruction::Kind::report: {
       double* values = scratch().values.data();
       for (std::uint32_t i = 0; i < each.num_operands; ++i) {
-        values[i] = element_as_double(rank->arena + operands[i], each.counted && i + 1 == each.num_operands ? tensor::DType::f64 : row_of(each.dtype).dtype);
+        values[i] =
+            element_as_double(rank->arena + operands[i], each.counted && i + 1 == each.num_operands
+                                                             ? tensor::DType::f64
+                                                             : row_of(each.dtype).dtype);
       }
       api->report(rank, each.subject, values, each.num_operands);
       return 0;

@@ -18,13 +18,16 @@ namespace piper::backend {
 class InterpretedEnqueue {
  public:
   /// `steps`: per body, the result of KernelSet::add.
-  InterpretedEnqueue(const DeviceProgram& program, const std::vector<KernelBody>& bodies, const cuda::KernelSet& kernels, const std::vector<std::vector<cuda::BodyStep>>& steps);
+  InterpretedEnqueue(const DeviceProgram& program, const std::vector<KernelBody>& bodies,
+                     const cuda::KernelSet& kernels,
+                     const std::vector<std::vector<cuda::BodyStep>>& steps);
   InterpretedEnqueue(const InterpretedEnqueue&) = delete;
 
   const PiperEnqueue& table() const { return table_; }
 
  private:
-  static int enqueue(const PiperEnqueue* role, PiperDevice* device, PiperRank* rank, std::uint32_t first, std::uint32_t last);
+  static int enqueue(const PiperEnqueue* role, PiperDevice* device, PiperRank* rank,
+                     std::uint32_t first, std::uint32_t last);
   int execute(PiperDevice* device, PiperRank* rank, std::uint32_t action) const;
   int run_body(PiperDevice* device, PiperRank* rank, std::uint32_t action) const;
 

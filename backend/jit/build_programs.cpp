@@ -52,28 +52,37 @@ struct Outside {
 std::optional<Outside> outside_cause(const Command& child, const CommandEnd& end) {
   if (child.error != 0) {
     const bool file = child.error == ENOSPC || child.error == EDQUOT || child.error == EFBIG;
-    return Outside{std::string("it could not be started: ") + std::strerror(child.error), child.error == ENOMEM || child.error == EAGAIN, file ? child.error : 0};
+    return Outside{std::string("it could not be started: ") + std::strerror(child.error),
+                   child.error == ENOMEM || child.error == EAGAIN, file ? child.error : 0};
   }
-  if (end.endless) return Outside{"it had said " + std::to_string(kMaxWords >> 20) + " MiB and was ended"};
+  if (end.endless)
+    return Outside{"it had said " + std::to_string(kMaxWords >> 20) + " MiB and was ended"};
   if (end.signal != 0) {
     const char* name = sigabbrev_np(end.signal);
-    return Outside{"it was ended by SIG" + std::string(name != nullptr ? name : std::to_string(end.signal)), end.signal == SIGKILL};
+    return Outside{
+        "it was ended by SIG" + std::string(name != nullptr ? name : std::to_string(end.signal)),
+        end.signal == SIGKILL};
   }
   struct Sign {
     const char* text;
     bool memory = false;
     int file = 0;
   };
-  static constexpr Sign kSigns[] = {{"Killed signal terminated program", true}, {"signal terminated program"},
-                                    {"unable to execute command: Killed", true}, {"out of memory", true},
-                                    {"virtual memory exhausted", true}, {"annot allocate memory", true},
-                                    {"No space left on device", false, ENOSPC}, {"Disk quota exceeded", false, EDQUOT},
+  static constexpr Sign kSigns[] = {{"Killed signal terminated program", true},
+                                    {"signal terminated program"},
+                                    {"unable to execute command: Killed", true},
+                                    {"out of memory", true},
+                                    {"virtual memory exhausted", true},
+                                    {"annot allocate memory", true},
+                                    {"No space left on device", false, ENOSPC},
+                                    {"Disk quota exceeded", false, EDQUOT},
                                     {"File too large", false, EFBIG}};
   for (const Sign& sign : kSigns) {
     const std::size_t at = end.words.find(sign.text);
     if (at == std::string::npos) continue;
     const std::size_t begin = end.words.rfind('\n', at) + 1;
-    return Outside{"it says `" + end.words.substr(begin, end.words.find('\n', at) - begin) + "`", sign.memory, sign.file};
+    return Outside{"it says `" + end.words.substr(begin, end.words.find('\n', at) - begin) + "`",
+                   sign.memory, sign.file};
   }
   return std::nullopt;
 }
@@ -108,7 +117,8 @@ std::optional<Compiler> find_compiler(const JitOptions& options, std::string& tr
     CommandEnd end = finish(child, options.stop);
     if (end.good()) return Compiler{std::move(command), std::move(end.words)};
     if (child.error != 0) tried += std::string(": ") + std::strerror(child.error);
-    if (end.endless) tried += ", which says " + std::to_string(kMaxWords >> 20) + " MiB about its version";
+    if (end.endless)
+      tried += ", which says " + std::to_string(kMaxWords >> 20) + " MiB about its version";
   }
   return std::nullopt;
 }
@@ -150,7 +160,8 @@ struct Unwritten {
 std::optional<Unwritten> write_headers(const ObjectCache& cache, const std::string& folder) {
   for (const embedded::File& file : embedded::program_headers()) {
     const std::string name = folder + "/" + std::string(file.path);
-    if (const std::error_code error = cache.store_text(name, file.text)) return Unwritten{cache.path(name), error};
+    if (const std::error_code error = cache.store_text(name, file.text))
+      return Unwritten{cache.path(name), error};
   }
   return std::nullopt;
 }
@@ -158,13 +169,15 @@ std::optional<Unwritten> write_headers(const ObjectCache& cache, const std::stri
 /// The system's message, in lower case like every message.
 std::string words_of(const std::error_code& error) {
   std::string text = error.message();
-  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] - 'A' + 'a');
+  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z')
+    text[0] = static_cast<char>(text[0] - 'A' + 'a');
   return text;
 }
 
 class Build {
  public:
-  Build(const JitOptions& options, DiagnosticSink& sink) : options_(options), sink_(sink), cache_(options.cache_folder) {}
+  Build(const JitOptions& options, DiagnosticSink& sink)
+      : options_(options), sink_(sink), cache_(options.cache_folder) {}
 
   Built run(std::vector<ProgramSource> sources, std::vector<LoadedProgram>& loaded) {
     if (!find_compiler()) return stopped() ? Built::stopped : Built::no_compiler;
@@ -183,13 +196,25 @@ class Build {
     temporary_.make_in(options_.temporary_folder);
     cache_ = ObjectCache(temporary_.path);
     unwritten_.reset();
-    const Built built = cache_.error() ? cannot_use({cache_.folder(), cache_.error(), cache_.distrust()}) : build(sources, loaded);
+    const Built built = cache_.error()
+                            ? cannot_use({cache_.folder(), cache_.error(), cache_.distrust()})
+                            : build(sources, loaded);
     if (unwritten_) {
-      const std::string temporary = unwritten_->distrust ? "a temporary folder is not safe, either: `" + unwritten_->distrust->path + "` " + unwritten_->distrust->reason
-                                                         : std::string("a temporary folder cannot be written either");
-      sink_.report(refused.code, SourceRange(), "{}, and {}; the interpreter runs the program, with the same results but slower", refused.cause, temporary).hint("{}", refused.hint);
+      const std::string temporary =
+          unwritten_->distrust
+              ? "a temporary folder is not safe, either: `" + unwritten_->distrust->path + "` " +
+                    unwritten_->distrust->reason
+              : std::string("a temporary folder cannot be written either");
+      sink_
+          .report(refused.code, SourceRange(),
+                  "{}, and {}; the interpreter runs the program, with the same results but slower",
+                  refused.cause, temporary)
+          .hint("{}", refused.hint);
     } else {
-      sink_.report(refused.code, SourceRange(), "{}; programs are built in a temporary folder, again in every run", refused.cause).hint("{}", refused.hint);
+      sink_
+          .report(refused.code, SourceRange(),
+                  "{}; programs are built in a temporary folder, again in every run", refused.cause)
+          .hint("{}", refused.hint);
     }
     return built;
   }
@@ -207,21 +232,31 @@ class Build {
   Refused told(const Unwritten& unwritten) const {
     const std::string another = "set `PIPER_CACHE` to a folder that can be written";
     if (unwritten.distrust) {
-      const std::string own = "set `PIPER_CACHE` to a folder of your own", &path = unwritten.distrust->path;
-      return {piper::Code::cache_not_trusted, "the cache folder `" + cache_.folder() + "` is not used: `" + path + "` " + unwritten.distrust->reason,
+      const std::string own = "set `PIPER_CACHE` to a folder of your own",
+                        &path = unwritten.distrust->path;
+      return {piper::Code::cache_not_trusted,
+              "the cache folder `" + cache_.folder() + "` is not used: `" + path + "` " +
+                  unwritten.distrust->reason,
               unwritten.distrust->mode ? "`chmod go-w " + path + "`, or " + own : own};
     }
     if (cache_.folder().empty()) return {.cause = "there is no cache folder", .hint = another};
-    if (unwritten.full()) return {.cause = "nothing more can be written to the cache folder `" + cache_.folder() + "`", .hint = "make room there, or set `PIPER_CACHE` to a folder with room"};
-    const std::string cause = (unwritten.path == cache_.folder() ? "the cache folder `" : "`") + unwritten.path + "` cannot be written: " + words_of(unwritten.error);
-    if (unwritten.error == std::errc::file_too_large) return {.cause = cause, .hint = "raise the limit on the size of files, which `ulimit -f` tells"};
-    if (unwritten.error == std::errc::is_a_directory) return {.cause = cause, .hint = "remove what is there, or " + another};
+    if (unwritten.full())
+      return {.cause = "nothing more can be written to the cache folder `" + cache_.folder() + "`",
+              .hint = "make room there, or set `PIPER_CACHE` to a folder with room"};
+    const std::string cause = (unwritten.path == cache_.folder() ? "the cache folder `" : "`") +
+                              unwritten.path + "` cannot be written: " + words_of(unwritten.error);
+    if (unwritten.error == std::errc::file_too_large)
+      return {.cause = cause,
+              .hint = "raise the limit on the size of files, which `ulimit -f` tells"};
+    if (unwritten.error == std::errc::is_a_directory)
+      return {.cause = cause, .hint = "remove what is there, or " + another};
     return {.cause = cause, .hint = another};
   }
 
   static std::string headers_digest() {
     std::string text;
-    for (const embedded::File& file : embedded::program_headers()) text += std::string(file.path) + "\n" + std::string(file.text);
+    for (const embedded::File& file : embedded::program_headers())
+      text += std::string(file.path) + "\n" + std::string(file.text);
     return digest(text);
   }
 
@@ -230,7 +265,11 @@ class Build {
     std::optional<Compiler> compiler = piper::backend::find_compiler(options_, tried);
     if (!compiler && stopped()) return false;
     if (!compiler) {
-      sink_.report(piper::Code::no_host_compiler, SourceRange(), "no C++ compiler was found to build the program with (tried {}); the interpreter runs it, with the same results but slower", tried)
+      sink_
+          .report(
+              piper::Code::no_host_compiler, SourceRange(),
+              "no C++ compiler was found to build the program with (tried {}); the interpreter runs it, with the same results but slower",
+              tried)
           .hint("install g++, or name a compiler in `CXX`");
       return false;
     }
@@ -246,14 +285,19 @@ class Build {
     // It may have been made before the current permissions of its parent.
     for (const embedded::File& file : embedded::program_headers()) {
       const std::string folder = fs::path(include_ + "/" + std::string(file.path)).parent_path();
-      if (auto distrust = distrust_of_folder(folder)) return cannot_use({folder, std::make_error_code(std::errc::permission_denied), std::move(distrust)});
+      if (auto distrust = distrust_of_folder(folder))
+        return cannot_use(
+            {folder, std::make_error_code(std::errc::permission_denied), std::move(distrust)});
     }
     std::string common;
     for (const std::string& word : compiler_.command) common += word + "\n";  // `CXX` may add flags
-    common += compiler_flags() + "\n" + compiler_.version + "\n" + processor() + headers_digest() + "\n";
+    common +=
+        compiler_flags() + "\n" + compiler_.version + "\n" + processor() + headers_digest() + "\n";
     names_.clear();
     // File names are shorter than names may be; the digest keeps them distinct.
-    for (const ProgramSource& source : sources) names_.push_back(source.name.substr(0, kNameInFile) + "-" + digest(common + source.text).substr(0, 24));
+    for (const ProgramSource& source : sources)
+      names_.push_back(source.name.substr(0, kNameInFile) + "-" +
+                       digest(common + source.text).substr(0, 24));
 
     std::vector<std::size_t> missing;
     for (std::size_t i = 0; i < sources.size(); ++i) {
@@ -261,7 +305,10 @@ class Build {
       if (cache_.whole(names_[i] + ".so", distrust)) continue;
       missing.push_back(i);
       if (distrust) {
-        sink_.report(piper::Code::cache_not_trusted, SourceRange(), "`{}` of the cache is not used, and built again: it {}", distrust->path, distrust->reason)
+        sink_
+            .report(piper::Code::cache_not_trusted, SourceRange(),
+                    "`{}` of the cache is not used, and built again: it {}", distrust->path,
+                    distrust->reason)
             .hint("somebody else could write to the cache: remove it, unless you know who");
       }
     }
@@ -278,8 +325,13 @@ class Build {
         if (const Built built = compile(sources, {i}); built != Built::done) return built;
         if (load(i, sources[i].sort, made, reason)) continue;
       }
-      sink_.report(piper::Code::program_does_not_load, sources[i].train, "the program that was built as `{}` cannot be loaded: {}", cache_.path(names_[i] + ".so"), reason)
-          .hint("`{}` may not be a C++ compiler for this machine; the source lies beside the object", compiler_.command.front());
+      sink_
+          .report(piper::Code::program_does_not_load, sources[i].train,
+                  "the program that was built as `{}` cannot be loaded: {}",
+                  cache_.path(names_[i] + ".so"), reason)
+          .hint(
+              "`{}` may not be a C++ compiler for this machine; the source lies beside the object",
+              compiler_.command.front());
       temporary_.keep = true;
       return Built::failed;
     }
@@ -296,9 +348,13 @@ class Build {
     const std::string difference = check_->difference(*check.program());
     if (difference.empty()) return true;
     temporary_.keep = true;
-    sink_.report(piper::Code::compiler_computes_wrong, SourceRange(), "`{}` compiles programs wrongly here: {}; the interpreter runs the program, with the right results but slower",
-                 compiler_.command.front(), difference)
-        .hint("name another compiler in `CXX`; `{}` and the source beside it show the fault", check.path());
+    sink_
+        .report(
+            piper::Code::compiler_computes_wrong, SourceRange(),
+            "`{}` compiles programs wrongly here: {}; the interpreter runs the program, with the right results but slower",
+            compiler_.command.front(), difference)
+        .hint("name another compiler in `CXX`; `{}` and the source beside it show the fault",
+              check.path());
     return false;
   }
 
@@ -308,7 +364,8 @@ class Build {
     return Built::no_compiler;
   }
 
-  Built compile(const std::vector<ProgramSource>& sources, const std::vector<std::size_t>& missing) {
+  Built compile(const std::vector<ProgramSource>& sources,
+                const std::vector<std::size_t>& missing) {
     struct Running {
       std::size_t index;
       Command child;
@@ -335,8 +392,10 @@ class Build {
       unlink(done.aside.c_str());
       if (stopped()) return;
       const auto outside = outside_cause(done.child, end);
-      if (outside && outside->file != 0) unwritten = {cache_.path(name + ".so"), {outside->file, std::generic_category()}};
-      if (const auto path = removed(name)) unwritten = {*path, std::make_error_code(std::errc::no_such_file_or_directory)};
+      if (outside && outside->file != 0)
+        unwritten = {cache_.path(name + ".so"), {outside->file, std::generic_category()}};
+      if (const auto path = removed(name))
+        unwritten = {*path, std::make_error_code(std::errc::no_such_file_or_directory)};
       if (good && !unwritten) {
         usable = outside || compiles_anything();
         if (stopped()) return;
@@ -344,10 +403,13 @@ class Build {
       }
       good = false;
     };
-    const std::size_t most = options_.processes != 0 ? options_.processes : std::max(1u, std::thread::hardware_concurrency());
+    const std::size_t most = options_.processes != 0
+                                 ? options_.processes
+                                 : std::max(1u, std::thread::hardware_concurrency());
     for (const std::size_t i : missing) {
       if (running.size() == most) reap();
-      if (const std::error_code error = cache_.store_text(names_[i] + ".cpp", sources[i].text)) unwritten = {cache_.path(names_[i] + ".cpp"), error};
+      if (const std::error_code error = cache_.store_text(names_[i] + ".cpp", sources[i].text))
+        unwritten = {cache_.path(names_[i] + ".cpp"), error};
       if (unwritten || stopped()) break;
       const std::string aside = cache_.path_aside(names_[i] + ".so");
       running.push_back({i, start_compiler(names_[i], aside), aside});
@@ -363,7 +425,8 @@ class Build {
   /// exist.
   std::optional<std::string> removed(const std::string& name) const {
     std::vector<std::string> given = {cache_.path(name + ".cpp")};
-    for (const embedded::File& file : embedded::program_headers()) given.push_back(include_ + "/" + std::string(file.path));
+    for (const embedded::File& file : embedded::program_headers())
+      given.push_back(include_ + "/" + std::string(file.path));
     for (std::string& path : given) {
       if (access(path.c_str(), F_OK) != 0) return std::move(path);
     }
@@ -374,7 +437,9 @@ class Build {
   Command start_compiler(const std::string& name, const std::string& object) const {
     std::vector<std::string> command = compiler_.command;
     for (const std::string& flag : words(compiler_flags())) command.push_back(flag);
-    for (const std::string& word : {std::string("-I"), include_, cache_.path(name + ".cpp"), std::string("-o"), object}) command.push_back(word);
+    for (const std::string& word :
+         {std::string("-I"), include_, cache_.path(name + ".cpp"), std::string("-o"), object})
+      command.push_back(word);
     return start(command);
   }
 
@@ -388,34 +453,48 @@ class Build {
     return good;
   }
 
-  void refuse(const std::string& name, LocId train, const std::string& compiler_words, const std::optional<Outside>& outside, bool usable) {
+  void refuse(const std::string& name, LocId train, const std::string& compiler_words,
+              const std::optional<Outside>& outside, bool usable) {
     temporary_.keep = true;
     const std::string source = cache_.path(name + ".cpp"), log = cache_.path(name + ".log");
     cache_.store_text(name + ".log", compiler_words);
     if (!usable) {
-      sink_.report(piper::Code::no_host_compiler, SourceRange(), "`{}` compiles nothing here, not even an empty program; the interpreter runs the program, with the same results but slower",
-                   compiler_.command.front())
-          .hint("the compiler's words are in `{}`; install g++ whole, or name another compiler in `CXX`", log);
+      sink_
+          .report(
+              piper::Code::no_host_compiler, SourceRange(),
+              "`{}` compiles nothing here, not even an empty program; the interpreter runs the program, with the same results but slower",
+              compiler_.command.front())
+          .hint(
+              "the compiler's words are in `{}`; install g++ whole, or name another compiler in `CXX`",
+              log);
       return;
     }
     if (!outside) {
-      sink_.report(piper::Code::generated_code_refused, train, "`{}` did not compile the generated program `{}`: this is a fault of piper, not of the program",
-                   compiler_.command.front(), source)
+      sink_
+          .report(
+              piper::Code::generated_code_refused, train,
+              "`{}` did not compile the generated program `{}`: this is a fault of piper, not of the program",
+              compiler_.command.front(), source)
           .hint("the compiler's words are in `{}`; `--interpret` runs the program without it", log);
       return;
     }
-    auto&& builder = sink_.report(piper::Code::compiler_did_not_finish, train, "`{}` did not finish the generated program `{}`: {}",
+    auto&& builder = sink_.report(piper::Code::compiler_did_not_finish, train,
+                                  "`{}` did not finish the generated program `{}`: {}",
                                   compiler_.command.front(), source, outside->cause);
     if (outside->memory) {
-      builder.hint("the machine has probably run out of memory: free some and start again, or run with `--interpret`, with the same results but slower");
+      builder.hint(
+          "the machine has probably run out of memory: free some and start again, or run with `--interpret`, with the same results but slower");
     } else if (has_small_stack()) {
-      builder.hint("`ulimit -s` leaves compilers too small a stack: raise it, or run with `--interpret`, with the same results but slower");
+      builder.hint(
+          "`ulimit -s` leaves compilers too small a stack: raise it, or run with `--interpret`, with the same results but slower");
     } else {
-      builder.hint("start again; if it happens again, name another compiler in `CXX`, or run with `--interpret`, with the same results but slower");
+      builder.hint(
+          "start again; if it happens again, name another compiler in `CXX`, or run with `--interpret`, with the same results but slower");
     }
   }
 
-  bool load(std::size_t i, ProgramSort sort, std::vector<LoadedProgram>& made, std::string& reason) {
+  bool load(std::size_t i, ProgramSort sort, std::vector<LoadedProgram>& made,
+            std::string& reason) {
     const std::string path = cache_.path(names_[i] + ".so");
     // Loading an object of `g++ -ffast-math` makes the thread flush subnormal numbers; this
     // restores the mode.
@@ -433,8 +512,10 @@ class Build {
     const char* const name = sort == ProgramSort::step ? "piper_program_v1" : "piper_enqueue_v1";
     const Entry entry = reinterpret_cast<Entry>(dlsym(handle, name));
     const std::uint32_t* table = entry != nullptr ? entry() : nullptr;
-    if (table == nullptr || *table != (sort == ProgramSort::step ? PIPER_ABI_VERSION : PIPER_DEVICE_ABI_VERSION)) {
-      reason = table == nullptr ? "it has no `" + std::string(name) + "`" : "it was built for ABI version " + std::to_string(*table);
+    if (table == nullptr ||
+        *table != (sort == ProgramSort::step ? PIPER_ABI_VERSION : PIPER_DEVICE_ABI_VERSION)) {
+      reason = table == nullptr ? "it has no `" + std::string(name) + "`"
+                                : "it was built for ABI version " + std::to_string(*table);
       dlclose(handle);
       return false;
     }
@@ -445,7 +526,7 @@ class Build {
   const JitOptions& options_;
   DiagnosticSink& sink_;
   TemporaryFolder temporary_;
-  ObjectCache cache_;  // the user's, or in the temporary folder
+  ObjectCache cache_;                   // the user's, or in the temporary folder
   std::optional<Unwritten> unwritten_;  // there
   std::optional<SelfCheck> check_;      // the last of the sources
   Compiler compiler_;
@@ -459,7 +540,10 @@ class Build {
 LoadedProgram::LoadedProgram(void* handle, const void* table, std::string path, bool cached)
     : handle_(handle), table_(table), path_(std::move(path)), cached_(cached) {}
 LoadedProgram::LoadedProgram(LoadedProgram&& other) noexcept
-    : handle_(std::exchange(other.handle_, nullptr)), table_(other.table_), path_(std::move(other.path_)), cached_(other.cached_) {}
+    : handle_(std::exchange(other.handle_, nullptr)),
+      table_(other.table_),
+      path_(std::move(other.path_)),
+      cached_(other.cached_) {}
 LoadedProgram::~LoadedProgram() {
   if (handle_ != nullptr) dlclose(handle_);
 }
@@ -475,7 +559,8 @@ std::string machine_flags() {
 }
 
 std::string compiler_flags() {
-  std::string flags = std::string(kKernelFlags) + " " + machine_flags() + " -fPIC -shared -fno-exceptions -fno-rtti -g1";
+  std::string flags = std::string(kKernelFlags) + " " + machine_flags() +
+                      " -fPIC -shared -fno-exceptions -fno-rtti -g1";
 #ifdef __SANITIZE_THREAD__
   // The counters that a program advances order its threads, so the sanitizer must see them.
   flags += " -fsanitize=thread";
@@ -488,7 +573,8 @@ std::string compiler_flags() {
   return flags;
 }
 
-Built build_programs(const std::vector<ProgramSource>& sources, const JitOptions& options, std::vector<LoadedProgram>& loaded, DiagnosticSink& sink) {
+Built build_programs(const std::vector<ProgramSource>& sources, const JitOptions& options,
+                     std::vector<LoadedProgram>& loaded, DiagnosticSink& sink) {
   return Build(options, sink).run(sources, loaded);
 }
 

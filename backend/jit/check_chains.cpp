@@ -16,7 +16,12 @@ using tensor::ValueId;
 class Chain {
  public:
   Chain(Context& context, tensor::DType dtype, std::int64_t batch, std::int64_t dim)
-      : context_(context), batch_(context.symbol("batch")), dim_(context.symbol("dim")), extent_(dim), graph_(context), build_(graph_) {
+      : context_(context),
+        batch_(context.symbol("batch")),
+        dim_(context.symbol("dim")),
+        extent_(dim),
+        graph_(context),
+        build_(graph_) {
     build_.at(RegionId(), LocId(), "check");
     const tensor::Type type{dtype, {{batch_, batch, true}, {dim_, dim, false}}};
     x = leaf("x", type);
@@ -27,23 +32,33 @@ class Chain {
   ValueId row() { return leaf("z", {graph_.type(x).dtype, {graph_.type(x).dims.back()}}); }
 
   // ---- operations; `at` and `places` count along `dim`
-  ValueId op(Op op, std::vector<ValueId> operands) { return made(build_.op(op, std::move(operands))); }
+  ValueId op(Op op, std::vector<ValueId> operands) {
+    return made(build_.op(op, std::move(operands)));
+  }
   ValueId scale(ValueId a, double factor) { return made(build_.scale(a, factor)); }
   ValueId offset(ValueId a, double summand) { return made(build_.offset(a, summand)); }
-  ValueId slice(ValueId a, std::int64_t from, std::int64_t to) { return made(build_.slice(a, from, to, dim_)); }
-  ValueId pad(ValueId a, std::int64_t before, std::int64_t after) { return made(build_.pad(a, before, after, dim_)); }
+  ValueId slice(ValueId a, std::int64_t from, std::int64_t to) {
+    return made(build_.slice(a, from, to, dim_));
+  }
+  ValueId pad(ValueId a, std::int64_t before, std::int64_t after) {
+    return made(build_.pad(a, before, after, dim_));
+  }
   ValueId shift(ValueId a, std::int64_t places) { return made(build_.shift(a, places, dim_)); }
   ValueId concat(ValueId a, ValueId b) { return made(build_.concat(a, b, dim_)); }
   ValueId along(Op op, ValueId a) { return made(build_.along(op, a, dim_, 1e-3)); }
   ValueId sum_batch(ValueId a) { return sum(a, batch_); }
   ValueId sum_dim(ValueId a) { return sum(a, dim_); }
 
-  void output(ValueId value, PortKind kind = PortKind::data) { outputs_.push_back({.kind = kind, .value = value, .global_value = {}, .param = {}, .loss = {}, .input = {}}); }
+  void output(ValueId value, PortKind kind = PortKind::data) {
+    outputs_.push_back(
+        {.kind = kind, .value = value, .global_value = {}, .param = {}, .loss = {}, .input = {}});
+  }
   std::int64_t extent() const { return extent_; }
 
   CheckChain finish(const std::string& name, const std::string& what) {
     const std::string type = print(graph_.type(x), context_.symbols);
-    return {what + " in `" + type + "`", {context_.symbol(name), std::move(graph_), std::move(inputs_), std::move(outputs_)}};
+    return {what + " in `" + type + "`",
+            {context_.symbol(name), std::move(graph_), std::move(inputs_), std::move(outputs_)}};
   }
 
   ValueId x, y;
@@ -51,7 +66,12 @@ class Chain {
  private:
   ValueId leaf(const char* name, const tensor::Type& type) {
     const ValueId value = graph_.add_leaf(type, context_.symbol(name));
-    inputs_.push_back({.kind = PortKind::data, .value = value, .global_value = {}, .param = {}, .loss = {}, .input = {}});
+    inputs_.push_back({.kind = PortKind::data,
+                       .value = value,
+                       .global_value = {},
+                       .param = {},
+                       .loss = {},
+                       .input = {}});
     return value;
   }
   ValueId sum(ValueId a, Symbol over) {
@@ -79,7 +99,10 @@ void padded_slices(Chain& c) {
 
 void joined_slices(Chain& c) {
   const std::int64_t half = (c.extent() + 1) / 2;
-  const ValueId turned = c.extent() == 1 ? c.concat(c.x, c.y) : c.concat(c.slice(c.op(Op::mul, {c.x, c.y}), half, c.extent()), c.slice(c.x, 0, half));
+  const ValueId turned =
+      c.extent() == 1
+          ? c.concat(c.x, c.y)
+          : c.concat(c.slice(c.op(Op::mul, {c.x, c.y}), half, c.extent()), c.slice(c.x, 0, half));
   c.output(turned);
   c.output(c.sum_dim(c.op(Op::mul, {turned, c.extent() == 1 ? turned : c.y})));
 }
@@ -98,16 +121,17 @@ void wide_pads(Chain& c) {
   const ValueId rounded = c.offset(c.offset(c.x, 1024), -1024);
   const ValueId wide = c.pad(rounded, 2, 3);
   c.output(wide);
-  c.output(c.sum_batch(c.op(Op::mul, {c.slice(wide, 1, c.extent() + 1), c.op(Op::div, {c.x, c.offset(c.op(Op::square, {c.y}), 0.5)})})), PortKind::grad);
+  c.output(
+      c.sum_batch(c.op(Op::mul, {c.slice(wide, 1, c.extent() + 1),
+                                 c.op(Op::div, {c.x, c.offset(c.op(Op::square, {c.y}), 0.5)})})),
+      PortKind::grad);
 }
 
 /// Numbers that are read only under a comparison with a shared row.
 void selected_rows(Chain& c) { c.output(c.op(Op::select_lt, {c.x, c.row(), c.y})); }
 
 /// Exponentials and sums of whole rows.
-void rows(Chain& c) {
-  c.output(c.along(Op::softmax, c.op(Op::add, {c.shift(c.x, 1), c.y})));
-}
+void rows(Chain& c) { c.output(c.along(Op::softmax, c.op(Op::add, {c.shift(c.x, 1), c.y}))); }
 
 struct Row {
   const char* name;
@@ -125,7 +149,8 @@ constexpr Row kChains[] = {
 
 }  // namespace
 
-std::vector<CheckChain> check_chains(Context& context, tensor::DType dtype, std::int64_t batch, std::int64_t dim) {
+std::vector<CheckChain> check_chains(Context& context, tensor::DType dtype, std::int64_t batch,
+                                     std::int64_t dim) {
   std::vector<CheckChain> chains;
   for (const Row& row : kChains) {
     Chain chain(context, dtype, batch, dim);

@@ -22,6 +22,7 @@ struct CheckChain {
 };
 
 /// All chains on values of that type and size; both extents are positive.
-std::vector<CheckChain> check_chains(Context& context, tensor::DType dtype, std::int64_t batch, std::int64_t dim);
+std::vector<CheckChain> check_chains(Context& context, tensor::DType dtype, std::int64_t batch,
+                                     std::int64_t dim);
 
 }  // namespace piper::backend

@@ -24,7 +24,8 @@ constexpr int kMillisecondsToEnd = 2000;
 
 /// The guard ends its group when the other end of its input is closed, with time to remove files
 /// first. It ignores the signals that ask the group to end.
-constexpr const char* kGuard = "trap '' HUP INT QUIT TERM PIPE; read nothing; kill -TERM 0; sleep 1; kill -KILL 0";
+constexpr const char* kGuard =
+    "trap '' HUP INT QUIT TERM PIPE; read nothing; kill -TERM 0; sleep 1; kill -KILL 0";
 
 /// Redirections of the input and output of a new command.
 class Files {
@@ -34,7 +35,9 @@ class Files {
   Files(const Files&) = delete;
   Files& operator=(const Files&) = delete;
   void use(int file, int as) { posix_spawn_file_actions_adddup2(&actions_, file, as); }
-  void use_nothing(int as) { posix_spawn_file_actions_addopen(&actions_, as, "/dev/null", O_RDWR, 0); }
+  void use_nothing(int as) {
+    posix_spawn_file_actions_addopen(&actions_, as, "/dev/null", O_RDWR, 0);
+  }
   const posix_spawn_file_actions_t* get() const { return &actions_; }
 
  private:
@@ -42,7 +45,8 @@ class Files {
 };
 
 /// Starts words[0] in a process group (0: a new one); returns the error.
-int spawn(const std::vector<std::string>& words, char** environment, const Files& files, pid_t group, pid_t& pid) {
+int spawn(const std::vector<std::string>& words, char** environment, const Files& files,
+          pid_t group, pid_t& pid) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -50,14 +54,14 @@ int spawn(const std::vector<std::string>& words, char** environment, const Files
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   posix_spawnattr_setpgroup(&attributes, group);
-  const int error = posix_spawnp(&pid, arguments[0], files.get(), &attributes, arguments.data(), environment);
+  const int error =
+      posix_spawnp(&pid, arguments[0], files.get(), &attributes, arguments.data(), environment);
   posix_spawnattr_destroy(&attributes);
   return error;
 }
 
 void wait_for(pid_t process, int& status) {
-  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
-  }
+  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {}
 }
 
 void end_guard(const Command& command) {
@@ -85,7 +89,9 @@ class Words {
   std::size_t said() const { return said_; }
   std::string text() const {
     const std::size_t left_out = said_ - head_.size() - tail_.size();
-    return head_ + (left_out > 0 ? "\n[" + std::to_string(left_out) + " bytes are left out here]\n" : "") + std::string(tail_.begin(), tail_.end());
+    return head_ +
+           (left_out > 0 ? "\n[" + std::to_string(left_out) + " bytes are left out here]\n" : "") +
+           std::string(tail_.begin(), tail_.end());
   }
 
  private:
@@ -106,7 +112,8 @@ bool read_words(int file, Words& words) {
 /// Whether the process has ended.
 bool has_ended(pid_t process) {
   siginfo_t info{};
-  return waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == process;
+  return waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+         info.si_pid == process;
 }
 
 /// Asks the group to end, and kills it after a timeout.
@@ -160,13 +167,15 @@ Command start(const std::vector<std::string>& words) {
   of_command.use_nothing(0);
   of_command.use(said[1], 1);
   of_command.use(said[1], 2);
-  if (command.error == 0) command.error = spawn(words, environ, of_command, command.guard, command.pid);
+  if (command.error == 0)
+    command.error = spawn(words, environ, of_command, command.guard, command.pid);
   close(life[0]);
   close(said[1]);
   return command;
 }
 
-CommandEnd finish(const Command& command, int stop, const std::function<void(std::string_view)>& said) {
+CommandEnd finish(const Command& command, int stop,
+                  const std::function<void(std::string_view)>& said) {
   CommandEnd end{.status = -1};
   if (command.error == 0) {
     // An old kernel has no such file, so this polls.
@@ -184,8 +193,8 @@ CommandEnd finish(const Command& command, int stop, const std::function<void(std
     }
     if (process >= 0) close(process);
     // Processes that it has started may keep its output open and write to it.
-    while (words.said() <= kMaxWords && can_be_read(command.words) && read_words(command.words, words)) {
-    }
+    while (words.said() <= kMaxWords && can_be_read(command.words) &&
+           read_words(command.words, words)) {}
     int status = 0;
     wait_for(command.pid, status);
     if (ending.asked()) kill(-command.guard, SIGKILL);

@@ -42,7 +42,8 @@ inline constexpr std::size_t kKeptWords = 64 << 10, kMaxWords = 64 << 20;
 
 /// Waits for the end of a command. Once `stop` is readable, the command is asked to end, and killed
 /// if it does not (-1: never). `said` receives the output as it arrives.
-CommandEnd finish(const Command& command, int stop, const std::function<void(std::string_view)>& said = {});
+CommandEnd finish(const Command& command, int stop,
+                  const std::function<void(std::string_view)>& said = {});
 
 /// Whether the file is readable without waiting.
 bool can_be_read(int file);

@@ -28,8 +28,8 @@ struct JitOptions {
   std::string cache_folder = {};
   // Parent of the folder used if the cache cannot be written; empty: /tmp.
   std::string temporary_folder = {};
-  std::uint32_t processes = 0;        // concurrent compilers; 0: one per core
-  bool self_check = true;             // off if all results are compared anyway
+  std::uint32_t processes = 0;  // concurrent compilers; 0: one per core
+  bool self_check = true;       // off if all results are compared anyway
   // A file: once it is readable, compilers are ended and nothing more is built; -1: none.
   int stop = -1;
 };
@@ -73,7 +73,8 @@ enum class Built : std::uint8_t {
   stopped,      // by JitOptions::stop
 };
 
-Built build_programs(const std::vector<ProgramSource>& sources, const JitOptions& options, std::vector<LoadedProgram>& loaded, DiagnosticSink& sink);
+Built build_programs(const std::vector<ProgramSource>& sources, const JitOptions& options,
+                     std::vector<LoadedProgram>& loaded, DiagnosticSink& sink);
 
 /// The flags of compiled programs; the machine flags among them.
 std::string compiler_flags();

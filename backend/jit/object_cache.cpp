@@ -63,7 +63,8 @@ std::error_code write_all(int file, std::string_view text) {
 /// A new file. An existing one is a leftover of an earlier process with this process number.
 std::error_code write_new(const std::string& path, std::string_view text) {
   unlink(path.c_str());
-  return write_all(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644), text);
+  return write_all(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644),
+                   text);
 }
 
 /// Creates the missing folders of the path, for this user alone.
@@ -72,7 +73,9 @@ std::error_code make_folders(const fs::path& path) {
   if (path.empty() || fs::is_directory(path, error)) return {};
   if (mkdir(path.c_str(), 0700) == 0) return {};
   // Made by another process, or a file.
-  if (errno == EEXIST) return fs::is_directory(path, error) ? std::error_code() : std::make_error_code(std::errc::not_a_directory);
+  if (errno == EEXIST)
+    return fs::is_directory(path, error) ? std::error_code()
+                                         : std::make_error_code(std::errc::not_a_directory);
   if (errno != ENOENT || !path.has_parent_path() || path.parent_path() == path) return last_error();
   if ((error = make_folders(path.parent_path()))) return error;
   return mkdir(path.c_str(), 0700) == 0 || errno == EEXIST ? std::error_code() : last_error();
@@ -97,7 +100,9 @@ bool read_own(const std::string& path, std::string& text, std::optional<Distrust
 }
 
 /// The tail of an object, kTail bytes long.
-std::string seal(const std::string& name, std::string_view object) { return std::string(kSeal) + digest(name + "\n" + std::string(object)); }
+std::string seal(const std::string& name, std::string_view object) {
+  return std::string(kSeal) + digest(name + "\n" + std::string(object));
+}
 
 std::error_code put_in_place(const std::string& aside, const std::string& path) {
   if (rename(aside.c_str(), path.c_str()) == 0) return {};
@@ -160,13 +165,13 @@ void ObjectCache::share() {
   if (lock_ < 0) return;
   if (flock(lock_, LOCK_EX | LOCK_NB) == 0) remove_left_over();
   // If a disk has no locks, leftovers stay; nothing else changes.
-  while (flock(lock_, LOCK_SH) != 0 && errno == EINTR) {
-  }
+  while (flock(lock_, LOCK_SH) != 0 && errno == EINTR) {}
 }
 
 void ObjectCache::remove_left_over() const {
   std::error_code ignored;
-  for (fs::recursive_directory_iterator it(folder_, ignored); !ignored && it != fs::recursive_directory_iterator(); it.increment(ignored)) {
+  for (fs::recursive_directory_iterator it(folder_, ignored);
+       !ignored && it != fs::recursive_directory_iterator(); it.increment(ignored)) {
     const std::string name = it->path().filename();
     // Other files beside the objects are ignored.
     if (it.depth() == 0 && !name.starts_with(kHeaderFolder)) it.disable_recursion_pending();
@@ -176,7 +181,8 @@ void ObjectCache::remove_left_over() const {
 
 std::string ObjectCache::path_aside(const std::string& name) const {
   static std::atomic<unsigned> count{0};
-  return path(name + "." + std::to_string(getpid()) + "." + std::to_string(count++) + std::string(kAside));
+  return path(name + "." + std::to_string(getpid()) + "." + std::to_string(count++) +
+              std::string(kAside));
 }
 
 std::error_code ObjectCache::store_text(const std::string& name, std::string_view text) const {
@@ -198,7 +204,9 @@ std::error_code ObjectCache::store_object(const std::string& aside, const std::s
   std::optional<Distrust> distrust;
   std::error_code error;
   if (!read_own(aside, object, distrust)) error = std::make_error_code(std::errc::io_error);
-  if (!error) error = write_all(open(aside.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC), seal(name, object));
+  if (!error)
+    error = write_all(open(aside.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC),
+                      seal(name, object));
   if (!error) return put_in_place(aside, path(name));
   unlink(aside.c_str());
   return error;

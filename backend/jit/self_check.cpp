@@ -22,13 +22,17 @@ struct Size {
   std::int64_t batch, dim;
 };
 /// Extents below, at and beyond those of a vector, in every type.
-constexpr Size kSizes[] = {{DType::f64, 4, 4}, {DType::f64, 4, 13}, {DType::f32, 4, 11}, {DType::bf16, 3, 5}};
+constexpr Size kSizes[] = {
+    {DType::f64, 4, 4}, {DType::f64, 4, 13}, {DType::f32, 4, 11}, {DType::bf16, 3, 5}};
 
 /// Neighbours differ, and few of the numbers have short mantissas.
 double number(std::size_t i) { return (static_cast<double>(i * 29 % 64) - 31) * 0.0483; }
 
 struct Arena {
-  explicit Arena(std::size_t size) : bytes(static_cast<unsigned char*>(::operator new(size, std::align_val_t(64)))) { std::memset(bytes, 0x7f, size); }
+  explicit Arena(std::size_t size)
+      : bytes(static_cast<unsigned char*>(::operator new(size, std::align_val_t(64)))) {
+    std::memset(bytes, 0x7f, size);
+  }
   Arena(const Arena&) = delete;
   ~Arena() { ::operator delete(bytes, std::align_val_t(64)); }
   unsigned char* const bytes;
@@ -55,7 +59,8 @@ struct SelfCheck::Bodies {
   void add(CheckChain chain) {
     Each& each = all.emplace_back();
     each.what = std::move(chain.what);
-    chain.body.name = chain.body.graph.context().symbol("check" + std::to_string(all.size()) + ".F");
+    chain.body.name =
+        chain.body.graph.context().symbol("check" + std::to_string(all.size()) + ".F");
     each.kernels = build_kernels(chain.body);
     const auto place = [&](std::int64_t bytes) {
       each.offsets.push_back(arena_bytes);
@@ -101,7 +106,8 @@ SelfCheck::SelfCheck() {
   Context context;
   auto bodies = std::make_unique<Bodies>();
   for (const Size& size : kSizes) {
-    for (CheckChain& chain : check_chains(context, size.dtype, size.batch, size.dim)) bodies->add(std::move(chain));
+    for (CheckChain& chain : check_chains(context, size.dtype, size.batch, size.dim))
+      bodies->add(std::move(chain));
   }
   bodies_ = std::move(bodies);
 }
@@ -114,7 +120,9 @@ std::string SelfCheck::source() const {
   for (const Bodies::Each& each : bodies_->all) {
     const std::string name = printed.add(each.kernels);
     const BodyOperands operands{.offsets = each.offsets, .accumulate = each.adds, .intervals = {}};
-    calls += "  static const " + name + "_at " + name + "_here = " + CppBodies::operands(each.kernels, operands) + ";\n  if (" + name + "(api, rank, 0, &" + name + "_here)) return 1;\n";
+    calls += "  static const " + name + "_at " + name +
+             "_here = " + CppBodies::operands(each.kernels, operands) + ";\n  if (" + name +
+             "(api, rank, 0, &" + name + "_here)) return 1;\n";
   }
   return "// Shows whether a compiler keeps the law of values: the numbers that a step leaves are compared with the interpreter's.\n"
          "#include \"runtime/abi.h\"\n#include \"runtime/kernel_math.h\"\n" +
@@ -125,7 +133,9 @@ std::string SelfCheck::source() const {
 
 std::string SelfCheck::difference(const PiperProgram& program) const {
   const Arena built(bodies_->arena_bytes), evaluated(bodies_->arena_bytes);
-  if (program.arena_bytes != bodies_->arena_bytes) return "its size is " + std::to_string(program.arena_bytes) + " bytes, not " + std::to_string(bodies_->arena_bytes);
+  if (program.arena_bytes != bodies_->arena_bytes)
+    return "its size is " + std::to_string(program.arena_bytes) + " bytes, not " +
+           std::to_string(bodies_->arena_bytes);
   PiperRank rank{};
   for (const Arena* arena : {&built, &evaluated}) {
     for (const Bodies::Each& each : bodies_->all) bodies_->fill(each, arena->bytes);
@@ -136,14 +146,17 @@ std::string SelfCheck::difference(const PiperProgram& program) const {
   rank.arena = evaluated.bytes;
   for (const Bodies::Each& each : bodies_->all) {
     bodies_->evaluate(each, rank);
-    for (std::uint32_t b = each.kernels.num_inputs; b < each.kernels.num_inputs + each.kernels.num_outputs; ++b) {
+    for (std::uint32_t b = each.kernels.num_inputs;
+         b < each.kernels.num_inputs + each.kernels.num_outputs; ++b) {
       const KernelBuffer& buffer = each.kernels.buffers[b];
-      const unsigned char *found = built.bytes + each.offsets[b], *right = evaluated.bytes + each.offsets[b];
+      const unsigned char *found = built.bytes + each.offsets[b],
+                          *right = evaluated.bytes + each.offsets[b];
       const std::uint64_t bytes = tensor::dtype_bytes(buffer.dtype);
       for (std::int64_t i = 0; i < buffer.elements; ++i) {
         const std::uint64_t at = static_cast<std::uint64_t>(i) * bytes;
         if (std::memcmp(found + at, right + at, bytes) == 0) continue;
-        return "of the " + each.what + ", element " + std::to_string(i) + " is " + shown(element_as_double(found, buffer.dtype, i)) + " instead of " +
+        return "of the " + each.what + ", element " + std::to_string(i) + " is " +
+               shown(element_as_double(found, buffer.dtype, i)) + " instead of " +
                shown(element_as_double(right, buffer.dtype, i));
       }
     }

@@ -21,20 +21,29 @@ constexpr int kMaxLinks = 40;  // the limit of the kernel
 std::string user(uid_t id) {
   char text[1024];
   passwd entry{}, *found = nullptr;
-  if (getpwuid_r(id, &entry, text, sizeof text, &found) == 0 && found != nullptr) return std::string("`") + entry.pw_name + "`";
+  if (getpwuid_r(id, &entry, text, sizeof text, &found) == 0 && found != nullptr)
+    return std::string("`") + entry.pw_name + "`";
   return "user " + std::to_string(id);
 }
 
-Distrust owner(const std::string& path, uid_t id) { return {path, "belongs to " + user(id) + ", and this process runs as " + user(geteuid()), false}; }
+Distrust owner(const std::string& path, uid_t id) {
+  return {path, "belongs to " + user(id) + ", and this process runs as " + user(geteuid()), false};
+}
 
 std::optional<Distrust> writers(const std::string& path, const struct stat& status) {
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) == 0) return std::nullopt;
   char mode[16];
   std::snprintf(mode, sizeof mode, "%04o", static_cast<unsigned>(status.st_mode & 07777));
-  return Distrust{path, std::string("can be written by ") + ((status.st_mode & S_IWOTH) != 0 ? "all users" : "its group") + " (mode " + mode + ")", true};
+  return Distrust{path,
+                  std::string("can be written by ") +
+                      ((status.st_mode & S_IWOTH) != 0 ? "all users" : "its group") + " (mode " +
+                      mode + ")",
+                  true};
 }
 
-Distrust unreadable(const std::string& path) { return {path, std::string("cannot be examined: ") + std::strerror(errno), false}; }
+Distrust unreadable(const std::string& path) {
+  return {path, std::string("cannot be examined: ") + std::strerror(errno), false};
+}
 
 /// The reason why a folder or link above a folder is not trusted; nothing if it is.
 std::optional<Distrust> distrust_on_the_way(const std::string& path, const struct stat& status) {

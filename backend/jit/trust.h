@@ -13,10 +13,10 @@
 namespace piper::backend {
 
 struct Distrust {
-  std::string path;    // of the folder above, the link or the file at fault
+  std::string path;  // of the folder above, the link or the file at fault
   // `can be written by all users (mode 0777)`: continues a message after the path.
   std::string reason;
-  bool mode = false;   // its permissions are at fault, not its owner
+  bool mode = false;  // its permissions are at fault, not its owner
 };
 
 /// Nothing: the folder is trusted. It must exist.

@@ -14,10 +14,13 @@ using tensor::Node;
 using tensor::Op;
 using tensor::ValueId;
 
-bool is_subset(const Space& a, const Space& b) { return std::includes(b.begin(), b.end(), a.begin(), a.end()); }
+bool is_subset(const Space& a, const Space& b) {
+  return std::includes(b.begin(), b.end(), a.begin(), a.end());
+}
 
 bool disjoint(const Space& a, const Space& b) {
-  return std::none_of(a.begin(), a.end(), [&](Axis axis) { return std::binary_search(b.begin(), b.end(), axis); });
+  return std::none_of(a.begin(), a.end(),
+                      [&](Axis axis) { return std::binary_search(b.begin(), b.end(), axis); });
 }
 
 Space without(const Space& a, const Space& b) {
@@ -39,7 +42,8 @@ void Axes::name_axes() {
   axes_.resize(graph_.values().size());
   for (std::size_t i = 0; i < axes_.size(); ++i) {
     for (const tensor::Dim& dim : graph_.values()[i].type.dims) {
-      const auto [entry, is_new] = known.try_emplace({dim.name.value(), dim.extent}, static_cast<Axis>(extents_.size()));
+      const auto [entry, is_new] =
+          known.try_emplace({dim.name.value(), dim.extent}, static_cast<Axis>(extents_.size()));
       if (is_new) extents_.push_back(dim.extent);
       axes_[i].push_back(entry->second);
     }
@@ -82,7 +86,8 @@ void Axes::name_axes() {
         together[a].insert(c);
       }
     }
-    for (std::size_t d = 0; d < from.size(); ++d) joined_[i] = joined_[i] && find(from[d]) == find(to[d]);
+    for (std::size_t d = 0; d < from.size(); ++d)
+      joined_[i] = joined_[i] && find(from[d]) == find(to[d]);
   }
   for (auto& axes : axes_) {
     for (Axis& axis : axes) axis = find(axis);
@@ -99,8 +104,10 @@ void Axes::find_sources() {
   for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
     const Node& node = graph_.nodes()[i];
     const ValueId result = node.num_results > 0 ? graph_.result(node) : ValueId();
-    if (node.op == Op::rename) memories_[result.index()] = memories_[graph_.operands(node)[0].index()];
-    if (node.op == Op::permute || node.op == Op::broadcast || (node.op == Op::rename && joined_[i])) {
+    if (node.op == Op::rename)
+      memories_[result.index()] = memories_[graph_.operands(node)[0].index()];
+    if (node.op == Op::permute || node.op == Op::broadcast ||
+        (node.op == Op::rename && joined_[i])) {
       sources_[result.index()] = sources_[graph_.operands(node)[0].index()];
     }
   }
@@ -112,11 +119,16 @@ void Axes::fold_constants() {
     if (node.num_results != 1) continue;
     const auto operands = graph_.operands(node);
     const auto number = [&](std::size_t i) { return constants_[operands[i].index()]; };
-    if (!std::all_of(operands.begin(), operands.end(), [&](ValueId v) { return constants_[v.index()].has_value(); })) continue;
+    if (!std::all_of(operands.begin(), operands.end(),
+                     [&](ValueId v) { return constants_[v.index()].has_value(); }))
+      continue;
     std::optional<double> folded;
     switch (node.op) {
       case Op::fill: folded = node.attrs.scalar; break;
-      case Op::rename: case Op::broadcast: case Op::permute: case Op::cast: folded = *number(0); break;
+      case Op::rename:
+      case Op::broadcast:
+      case Op::permute:
+      case Op::cast: folded = *number(0); break;
       case Op::neg: folded = -*number(0); break;
       case Op::scale: folded = *number(0) * node.attrs.scalar; break;
       case Op::offset: folded = *number(0) + node.attrs.scalar; break;
@@ -128,8 +140,11 @@ void Axes::fold_constants() {
     // Narrow numbers are computed at their uses, where results are rounded; plain constants may be
     // rounded here.
     const tensor::DType dtype = graph_.type(graph_.result(node)).dtype;
-    const bool computes = node.op == Op::scale || node.op == Op::offset || node.op == Op::add || node.op == Op::sub || node.op == Op::mul;
-    if (folded && tensor::is_narrow(dtype)) folded = computes ? std::nullopt : std::optional<double>(piper_round_bf16(static_cast<float>(*folded)));
+    const bool computes = node.op == Op::scale || node.op == Op::offset || node.op == Op::add ||
+                          node.op == Op::sub || node.op == Op::mul;
+    if (folded && tensor::is_narrow(dtype))
+      folded = computes ? std::nullopt
+                        : std::optional<double>(piper_round_bf16(static_cast<float>(*folded)));
     if (folded) constants_[graph_.result(node).index()] = folded;
   }
 }
@@ -140,6 +155,8 @@ Space Axes::space(ValueId value) const {
   return space;
 }
 
-Axis Axes::axis(ValueId value, Symbol dim) const { return of(value)[*graph_.type(value).find(dim)]; }
+Axis Axes::axis(ValueId value, Symbol dim) const {
+  return of(value)[*graph_.type(value).find(dim)];
+}
 
 }  // namespace piper::backend

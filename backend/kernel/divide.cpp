@@ -50,7 +50,8 @@ std::vector<bool> find_reduced(const Kernel& kernel) {
 
 /// The smallest divisor of `extent` that is at least `least` and not far above it; else `extent`.
 std::int64_t divisor_from(std::int64_t extent, std::int64_t least) {
-  for (std::int64_t length = std::max<std::int64_t>(least, 1); length <= 16 * least && length * 2 <= extent; ++length) {
+  for (std::int64_t length = std::max<std::int64_t>(least, 1);
+       length <= 16 * least && length * 2 <= extent; ++length) {
     if (extent % length == 0) return length;
   }
   return extent;
@@ -80,7 +81,8 @@ Id append(Kernel& kernel, Statement s) {
   return static_cast<Id>(kernel.statements.size()) - 1;
 }
 
-Id append_load(Kernel& kernel, BufferIndex buffer, std::vector<std::int64_t> strides, DType dtype, const std::string& name) {
+Id append_load(Kernel& kernel, BufferIndex buffer, std::vector<std::int64_t> strides, DType dtype,
+               const std::string& name) {
   Statement s;
   s.code = Code::load;
   s.dtype = dtype;
@@ -100,7 +102,8 @@ Id append_op(Kernel& kernel, Code code, DType dtype, Id operand, const std::stri
   return append(kernel, std::move(s));
 }
 
-void append_store(Kernel& kernel, Code code, BufferIndex buffer, std::vector<std::int64_t> strides, DType dtype, Id operand) {
+void append_store(Kernel& kernel, Code code, BufferIndex buffer, std::vector<std::int64_t> strides,
+                  DType dtype, Id operand) {
   Statement s;
   s.code = code;
   s.dtype = dtype;
@@ -112,7 +115,8 @@ void append_store(Kernel& kernel, Code code, BufferIndex buffer, std::vector<std
 
 class Division {
  public:
-  Division(Kernel nest, const StepBuffers& buffers) : nest_(std::move(nest)), buffers_(buffers), reduced_(find_reduced(nest_)) {}
+  Division(Kernel nest, const StepBuffers& buffers)
+      : nest_(std::move(nest)), buffers_(buffers), reduced_(find_reduced(nest_)) {}
 
   std::vector<Kernel> run() {
     find_stores();
@@ -122,7 +126,8 @@ class Division {
     divide_effects();
     std::swap(tiles, out_);
     add_main();
-    out_.insert(out_.end(), std::make_move_iterator(tiles.begin()), std::make_move_iterator(tiles.end()));
+    out_.insert(out_.end(), std::make_move_iterator(tiles.begin()),
+                std::make_move_iterator(tiles.end()));
     return std::move(out_);
   }
 
@@ -145,7 +150,8 @@ class Division {
 
   void find_stores() {
     for (const Statement& s : nest_.statements) {
-      if (s.code == Code::store && !s.row && !buffers_.at(s.access.buffer).accumulates) stored_.try_emplace(s.operands[0], s.access);
+      if (s.code == Code::store && !s.row && !buffers_.at(s.access.buffer).accumulates)
+        stored_.try_emplace(s.operands[0], s.access);
     }
   }
 
@@ -160,7 +166,8 @@ class Division {
     } else if (!to.whole && gives_row_value(s) && reduced_[at(i)]) {
       made = append_load(to.kernel, row_buffer(i), dense(nest_, row_loops(nest_)), s.dtype, s.name);
       to.kernel.statements.back().op = s.op;
-    } else if (const auto stored = stored_.find(i); !to.whole && s.code != Code::load && stored != stored_.end()) {
+    } else if (const auto stored = stored_.find(i);
+               !to.whole && s.code != Code::load && stored != stored_.end()) {
       made = append_load(to.kernel, stored->second.buffer, stored->second.strides, s.dtype, s.name);
       to.kernel.statements.back().op = s.op;
     } else {
@@ -177,14 +184,19 @@ class Division {
   /// The buffer in which the main nest leaves one value per row for the others.
   BufferIndex row_buffer(Id i) {
     const auto [entry, fresh] = handed_over_.try_emplace(i, 0);
-    if (fresh) entry->second = buffers_.temporary(statement(i).dtype, product(nest_.rows), statement(i).name.empty() ? "row_value" : statement(i).name, "one per row");
+    if (fresh)
+      entry->second = buffers_.temporary(
+          statement(i).dtype, product(nest_.rows),
+          statement(i).name.empty() ? "row_value" : statement(i).name, "one per row");
     return entry->second;
   }
 
   /// Whether rows are so few and long that a block for each would leave most of a GPU idle, and
   /// columns need a reduction.
   bool has_few_long_rows() const {
-    if (nest_.columns.size() != 1 || nest_.columns[0] < kLongRow || product(nest_.rows) >= kFewRowsOfPasses) return false;
+    if (nest_.columns.size() != 1 || nest_.columns[0] < kLongRow ||
+        product(nest_.rows) >= kFewRowsOfPasses)
+      return false;
     for (std::size_t i = 0; i < nest_.statements.size(); ++i) {
       const Statement& s = nest_.statements[i];
       if (s.code == Code::column || s.code == Code::row_first) return false;
@@ -199,7 +211,10 @@ class Division {
     std::vector<int> level(nest_.statements.size(), 0);
     std::map<int, std::vector<Id>> reductions;
     for (Id i = 0; i < static_cast<Id>(nest_.statements.size()); ++i) {
-      each_operand(statement(i), [&](Id o) { level[at(i)] = std::max(level[at(i)], level[at(o)] + (is_reduction(statement(o).code) ? 1 : 0)); });
+      each_operand(statement(i), [&](Id o) {
+        level[at(i)] =
+            std::max(level[at(i)], level[at(o)] + (is_reduction(statement(o).code) ? 1 : 0));
+      });
       if (is_reduction(statement(i).code)) reductions[level[at(i)]].push_back(i);
     }
     for (const auto& [of, ids] : reductions) {
@@ -213,7 +228,8 @@ class Division {
         }
         made[i] = buffers_.temporary(clone.dtype, product(nest_.rows), clone.name, "one per row");
         const DType dtype = clone.dtype;
-        append_store(tile.kernel, Code::store, made[i], dense(tile.kernel, row_loops(tile.kernel)), dtype, append(tile.kernel, std::move(clone)));
+        append_store(tile.kernel, Code::store, made[i], dense(tile.kernel, row_loops(tile.kernel)),
+                     dtype, append(tile.kernel, std::move(clone)));
       }
       apart_.insert(made.begin(), made.end());
       finish(std::move(tile.kernel));
@@ -235,14 +251,17 @@ class Division {
       }
       std::vector<bool> kept;
       for (const std::int64_t stride : s.access.strides) kept.push_back(stride != 0);
-      sums[{s.row, std::move(kept), buffers_.shared(s.access.buffer) ? s.access.buffer : 0}].push_back(i);
+      sums[{s.row, std::move(kept), buffers_.shared(s.access.buffer) ? s.access.buffer : 0}]
+          .push_back(i);
     }
     for (const auto& [key, effects] : sums) add_sums(effects, std::get<0>(key));
   }
 
   /// One nest must not add to two gradients in the same memory, because it reads both before it
   /// writes.
-  bool stands_alone(const Statement& s) const { return s.code == Code::store && buffers_.shared(s.access.buffer); }
+  bool stands_alone(const Statement& s) const {
+    return s.code == Code::store && buffers_.shared(s.access.buffer);
+  }
 
   void add_store(const Statement& s) {
     Copies tile = copies("store");
@@ -260,7 +279,8 @@ class Division {
     for (Id i = 0; i < static_cast<Id>(nest_.statements.size()); ++i) {
       const Statement& s = statement(i);
       if (const auto handed = handed_over_.find(i); handed != handed_over_.end()) {
-        append_store(main.kernel, Code::store, handed->second, dense(nest_, row_loops(nest_)), s.dtype, copy(main, i));
+        append_store(main.kernel, Code::store, handed->second, dense(nest_, row_loops(nest_)),
+                     s.dtype, copy(main, i));
         empty = false;
       }
       if (s.code != Code::store || stands_alone(s)) continue;
@@ -282,10 +302,14 @@ class Division {
     runs.order = buffers_.temporary(DType::i64, 2 * runs.positions, "order", "positions by index");
     runs.in_columns = in_columns;
     runs.width = in_columns ? 1 : product(nest_.columns);
-    if (runs.several()) runs.partials = buffers_.temporary(s.dtype, 2 * runs.rows() * runs.width, "parts_of_" + s.name, "sums of runs");
+    if (runs.several())
+      runs.partials = buffers_.temporary(s.dtype, 2 * runs.rows() * runs.width,
+                                         "parts_of_" + s.name, "sums of runs");
     order.kernel.runs = runs;
     order.kernel.form = Form::order;
-    append_store(order.kernel, Code::store, runs.order, dense(order.kernel, std::vector<bool>(num_loops(order.kernel), true)), DType::i64, index);
+    append_store(order.kernel, Code::store, runs.order,
+                 dense(order.kernel, std::vector<bool>(num_loops(order.kernel), true)), DType::i64,
+                 index);
     finish(std::move(order.kernel));
 
     Copies tile = copies("scatter");
@@ -302,8 +326,11 @@ class Division {
     join.kernel.runs = runs;
     join.kernel.form = Form::join;
     std::vector<bool> columns(num_loops(nest_), false);
-    if (!in_columns) std::fill(columns.begin() + static_cast<std::ptrdiff_t>(nest_.rows.size()), columns.end(), true);
-    effect.operands[0] = append_load(join.kernel, runs.partials, dense(nest_, columns), s.dtype, s.name);
+    if (!in_columns)
+      std::fill(columns.begin() + static_cast<std::ptrdiff_t>(nest_.rows.size()), columns.end(),
+                true);
+    effect.operands[0] =
+        append_load(join.kernel, runs.partials, dense(nest_, columns), s.dtype, s.name);
     effect.access.index = copy(join, s.access.index);
     append(join.kernel, std::move(effect));
     finish(std::move(join.kernel));
@@ -325,12 +352,15 @@ class Division {
       Kernel join;
       join.columns = {rows};
       join.part = "join";
-      sum = append_op(join, Code::row_sum, DType::f64, append_load(join, partial, {1}, DType::f64, "sums"), "sum");
+      sum = append_op(join, Code::row_sum, DType::f64,
+                      append_load(join, partial, {1}, DType::f64, "sums"), "sum");
       join.statements.back().op = s.op;
       kernel = std::move(join);
     }
-    const Id result = s.dtype == DType::f64 ? sum : append_op(kernel, Code::cast, s.dtype, sum, "sum");
-    append_store(kernel, Code::store, s.access.buffer, std::vector<std::int64_t>(num_loops(kernel), 0), s.dtype, result);
+    const Id result =
+        s.dtype == DType::f64 ? sum : append_op(kernel, Code::cast, s.dtype, sum, "sum");
+    append_store(kernel, Code::store, s.access.buffer,
+                 std::vector<std::int64_t>(num_loops(kernel), 0), s.dtype, result);
     finish(std::move(kernel));
   }
 
@@ -361,30 +391,38 @@ class Division {
     std::size_t kept = 0;
     while (kept < kernel.rows.size() && kernel.statements.back().access.strides[kept] != 0) ++kept;
     std::int64_t elements = product(kernel.columns), summed = 1;
-    for (std::size_t loop = 0; loop < kernel.rows.size(); ++loop) (loop < kept ? elements : summed) *= kernel.rows[loop];
+    for (std::size_t loop = 0; loop < kernel.rows.size(); ++loop)
+      (loop < kept ? elements : summed) *= kernel.rows[loop];
     const auto root = static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(summed))));
     const std::int64_t wanted = std::min((kThreads + elements - 1) / elements, root);
     const std::int64_t extent = kept < kernel.rows.size() ? kernel.rows[kept] : 1;
-    const std::int64_t length = divisor_from(extent, (extent + wanted - 1) / std::max<std::int64_t>(wanted, 1)), parts = extent / length;
+    const std::int64_t length = divisor_from(
+                           extent, (extent + wanted - 1) / std::max<std::int64_t>(wanted, 1)),
+                       parts = extent / length;
     if (parts < 2 || summed < 64) return finish(std::move(kernel));
 
     cut(kernel, kept, length);
     Kernel join;
-    join.rows.assign(kernel.rows.begin(), kernel.rows.begin() + static_cast<std::ptrdiff_t>(kept) + 1);
+    join.rows.assign(kernel.rows.begin(),
+                     kernel.rows.begin() + static_cast<std::ptrdiff_t>(kept) + 1);
     join.columns = kernel.columns;
     join.part = "join";
     std::vector<bool> has(num_loops(kernel), true);
-    std::fill(has.begin() + static_cast<std::ptrdiff_t>(kept) + 1, has.begin() + static_cast<std::ptrdiff_t>(kernel.rows.size()), false);
+    std::fill(has.begin() + static_cast<std::ptrdiff_t>(kept) + 1,
+              has.begin() + static_cast<std::ptrdiff_t>(kernel.rows.size()), false);
     const std::vector<std::int64_t> in_parts = dense(kernel, has);
     const auto without_inner = [&](std::vector<std::int64_t> strides) {
-      strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(kept) + 1, strides.begin() + static_cast<std::ptrdiff_t>(kernel.rows.size()));
+      strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(kept) + 1,
+                    strides.begin() + static_cast<std::ptrdiff_t>(kernel.rows.size()));
       return strides;
     };
     for (Statement& s : kernel.statements) {
       if (s.code != Code::store_add) continue;
-      const BufferIndex partial = buffers_.temporary(s.dtype, elements * parts, "parts_of_" + s.name, "sums of parts");
+      const BufferIndex partial =
+          buffers_.temporary(s.dtype, elements * parts, "parts_of_" + s.name, "sums of parts");
       const Id part = append_load(join, partial, without_inner(in_parts), s.dtype, s.name);
-      append_store(join, Code::store_add, s.access.buffer, without_inner(s.access.strides), s.dtype, part);
+      append_store(join, Code::store_add, s.access.buffer, without_inner(s.access.strides), s.dtype,
+                   part);
       join.statements.back().op = s.op;
       s.access.buffer = partial;
       s.access.strides = in_parts;
@@ -395,7 +433,9 @@ class Division {
 
   /// Whether its only pass could run over parts of the row too.
   bool can_be_cut(const Kernel& kernel, const std::vector<bool>& reduced) const {
-    if (kernel.columns.size() != 1 || kernel.columns[0] < kLongRow || product(kernel.rows) >= kFewRows) return false;
+    if (kernel.columns.size() != 1 || kernel.columns[0] < kLongRow ||
+        product(kernel.rows) >= kFewRows)
+      return false;
     bool reduces = false;
     for (std::size_t i = 0; i < kernel.statements.size(); ++i) {
       const Statement& s = kernel.statements[i];
@@ -410,7 +450,8 @@ class Division {
   bool cut_long_rows(Kernel& kernel) {
     const std::vector<bool> reduced = find_reduced(kernel);
     if (!can_be_cut(kernel, reduced)) return false;
-    const std::int64_t columns = kernel.columns[0], wanted = std::max(kPart, (columns + kMaxParts - 1) / kMaxParts);
+    const std::int64_t columns = kernel.columns[0],
+                       wanted = std::max(kPart, (columns + kMaxParts - 1) / kMaxParts);
     const std::int64_t length = divisor_from(columns, wanted), parts = columns / length;
     if (parts < 2) return false;
     Kernel join;
@@ -443,13 +484,16 @@ class Division {
       if (s.access.index >= 0) s.access.index = kept.at(s.access.index);
       kept[i] = append(first, s);
       if (!reduction) continue;
-      const BufferIndex partial = buffers_.temporary(s.dtype, product(kernel.rows) * parts, "parts_of_" + s.name, "of parts of rows");
+      const BufferIndex partial = buffers_.temporary(s.dtype, product(kernel.rows) * parts,
+                                                     "parts_of_" + s.name, "of parts of rows");
       partials.emplace_back(kept[i], partial);
       std::vector<bool> all(join.rows.size() + 1, true);
-      made[i] = append_op(join, s.code, s.dtype, append_load(join, partial, dense(join, all), s.dtype, s.name), s.name);
+      made[i] = append_op(join, s.code, s.dtype,
+                          append_load(join, partial, dense(join, all), s.dtype, s.name), s.name);
     }
     for (Id i = 0; i < statements; ++i) {
-      if (is_effect(kernel.statements[at(i)].code) && kernel.statements[at(i)].row) move_to_join(move_to_join, i);
+      if (is_effect(kernel.statements[at(i)].code) && kernel.statements[at(i)].row)
+        move_to_join(move_to_join, i);
     }
     cut(first, first.rows.size(), length);
     first.rows.push_back(parts);
@@ -481,10 +525,14 @@ class Division {
 
   void schedule(Kernel kernel) {
     for (const RangeCheck& check : nest_.checks) {
-      const bool reads = std::any_of(kernel.statements.begin(), kernel.statements.end(), [&](const Statement& s) { return s.code == Code::load && s.access.buffer == check.buffer; });
+      const bool reads =
+          std::any_of(kernel.statements.begin(), kernel.statements.end(), [&](const Statement& s) {
+            return s.code == Code::load && s.access.buffer == check.buffer;
+          });
       if (reads) kernel.checks.push_back(check);
     }
-    schedule_passes(kernel, {}, [&](BufferIndex buffer) { return buffers_.at(buffer).accumulates; });
+    schedule_passes(kernel, {},
+                    [&](BufferIndex buffer) { return buffers_.at(buffer).accumulates; });
     if (!kernel.runs) kernel.form = form_of(kernel);
     name_ops(kernel);
     choose_lanes(kernel);
@@ -509,10 +557,14 @@ class Division {
 
   /// Whether `vector` neighbours along the innermost loop are contiguous and aligned.
   static bool in_one_tile(const Kernel& kernel, const Statement& s, std::int64_t vector) {
-    if ((s.code != Code::load && s.code != Code::store) || s.row || !s.access.guard.strides.empty() || s.access.strides.back() != 1) return false;
-    if (s.access.index >= 0 && !gives_row_value(kernel.statements[at(s.access.index)])) return false;
+    if ((s.code != Code::load && s.code != Code::store) || s.row ||
+        !s.access.guard.strides.empty() || s.access.strides.back() != 1)
+      return false;
+    if (s.access.index >= 0 && !gives_row_value(kernel.statements[at(s.access.index)]))
+      return false;
     bool aligned = s.access.offset % vector == 0 && s.access.index_stride % vector == 0;
-    for (std::size_t loop = 0; loop + 1 < s.access.strides.size(); ++loop) aligned = aligned && s.access.strides[loop] % vector == 0;
+    for (std::size_t loop = 0; loop + 1 < s.access.strides.size(); ++loop)
+      aligned = aligned && s.access.strides[loop] % vector == 0;
     return aligned;
   }
 
@@ -520,20 +572,26 @@ class Division {
     Lanes lanes;
     lanes.count = 1;
     lanes.whole_row = true;
-    if (kernel.form == Form::rows || kernel.form == Form::elements || (kernel.form == Form::scatter && !kernel.runs->in_columns)) {
+    if (kernel.form == Form::rows || kernel.form == Form::elements ||
+        (kernel.form == Form::scatter && !kernel.runs->in_columns)) {
       // The number of elements of the narrowest type in 16 bytes.
       std::size_t bytes = 8;
       for (const Statement& s : kernel.statements) {
-        if (in_one_tile(kernel, s, 1)) bytes = std::min(bytes, tensor::dtype_bytes(buffers_.at(s.access.buffer).dtype));
+        if (in_one_tile(kernel, s, 1))
+          bytes = std::min(bytes, tensor::dtype_bytes(buffers_.at(s.access.buffer).dtype));
       }
-      for (lanes.vector = static_cast<std::int32_t>(16 / bytes); lanes.vector > 1; lanes.vector /= 2) {
+      for (lanes.vector = static_cast<std::int32_t>(16 / bytes); lanes.vector > 1;
+           lanes.vector /= 2) {
         const auto tile = [&](const Statement& s) { return in_one_tile(kernel, s, lanes.vector); };
-        if (kernel.columns.back() % lanes.vector == 0 && std::any_of(kernel.statements.begin(), kernel.statements.end(), tile)) break;
+        if (kernel.columns.back() % lanes.vector == 0 &&
+            std::any_of(kernel.statements.begin(), kernel.statements.end(), tile))
+          break;
       }
     }
     // Two vectors for each thread of a row, up to the size of a block.
     const std::int64_t wanted = product(kernel.columns) / (2 * lanes.vector);
-    while (kernel.form == Form::rows && lanes.count < wanted && lanes.count < Lanes::kMax) lanes.count *= 2;
+    while (kernel.form == Form::rows && lanes.count < wanted && lanes.count < Lanes::kMax)
+      lanes.count *= 2;
     kernel.lanes = lanes;
   }
 
@@ -548,6 +606,8 @@ class Division {
 
 }  // namespace
 
-std::vector<Kernel> divide(Kernel nest, const StepBuffers& buffers) { return Division(std::move(nest), buffers).run(); }
+std::vector<Kernel> divide(Kernel nest, const StepBuffers& buffers) {
+  return Division(std::move(nest), buffers).run();
+}
 
 }  // namespace piper::backend

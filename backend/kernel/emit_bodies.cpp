@@ -20,13 +20,15 @@ std::string field(const KernelBody& body, BufferIndex index) {
 
 std::string initialiser(const SourceLocation& at) {
   std::string text = "{" + quoted(at.file);
-  for (const std::uint32_t number : {at.line, at.column, at.end_line, at.end_column}) text += ", " + std::to_string(number);
+  for (const std::uint32_t number : {at.line, at.column, at.end_line, at.end_column})
+    text += ", " + std::to_string(number);
   return text + "}";
 }
 
 std::string joined(const std::vector<std::string>& words, const char* between, std::size_t most) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(words.size(), most); ++i) text += (i == 0 ? "" : between) + words[i];
+  for (std::size_t i = 0; i < std::min(words.size(), most); ++i)
+    text += (i == 0 ? "" : between) + words[i];
   return text;
 }
 
@@ -37,7 +39,8 @@ std::string product(const std::vector<std::int64_t>& extents) {
 }
 
 std::string shape(const Kernel& kernel) {
-  std::string text = product(kernel.rows) + (kernel.rows.empty() ? " row of " : " rows of ") + product(kernel.columns);
+  std::string text = product(kernel.rows) + (kernel.rows.empty() ? " row of " : " rows of ") +
+                     product(kernel.columns);
   if (kernel.passes > 1) text += " in " + std::to_string(kernel.passes) + " passes";
   return text;
 }
@@ -106,7 +109,8 @@ std::string CppBodies::kernel_function(const Kernel& kernel, const KernelBody& b
   const std::string base = "fused_" + joined(ops, "_", 4);
   const int count = names_[base]++;
   const std::string name = count == 0 ? base : base + "_" + std::to_string(count + 1);
-  kernels_ += "\n// " + joined(kernel.ops, ", ", 64) + ": " + shape(kernel) + "\n" + print_kernel(kernel, body, name, false);
+  kernels_ += "\n// " + joined(kernel.ops, ", ", 64) + ": " + shape(kernel) + "\n" +
+              print_kernel(kernel, body, name, false);
   return known_[key] = name;
 }
 
@@ -114,24 +118,35 @@ std::string describe_call(const LibraryCall& call, CallDescriptions& known) {
   char text[512], name[160];
   if (call.kind == PIPER_CALL_GEMM) {
     const PiperGemm& g = call.gemm;
-    const std::string dtype = g.dtype == PIPER_F32 ? "" : "_" + std::string(tensor::dtype_name(row_of(g.dtype).dtype));
-    std::snprintf(name, sizeof name, "gemm_%s%lldx%lldx%lld_%s%s%s", g.batch == 1 ? "" : (std::to_string(g.batch) + "x").c_str(), static_cast<long long>(g.m),
-                  static_cast<long long>(g.n), static_cast<long long>(g.k), g.transpose_a ? "t" : "n", g.transpose_b ? "t" : "n", dtype.c_str());
-    std::snprintf(text, sizeof text, "static const PiperGemm %s = {.batch = %lld, .m = %lld, .n = %lld, .k = %lld, .transpose_a = %u, .transpose_b = %u, .dtype = %s};\n", name,
-                  static_cast<long long>(g.batch), static_cast<long long>(g.m), static_cast<long long>(g.n), static_cast<long long>(g.k), g.transpose_a, g.transpose_b,
-                  row_of(g.dtype).abi_name);
+    const std::string dtype =
+        g.dtype == PIPER_F32 ? "" : "_" + std::string(tensor::dtype_name(row_of(g.dtype).dtype));
+    std::snprintf(name, sizeof name, "gemm_%s%lldx%lldx%lld_%s%s%s",
+                  g.batch == 1 ? "" : (std::to_string(g.batch) + "x").c_str(),
+                  static_cast<long long>(g.m), static_cast<long long>(g.n),
+                  static_cast<long long>(g.k), g.transpose_a ? "t" : "n", g.transpose_b ? "t" : "n",
+                  dtype.c_str());
+    std::snprintf(
+        text, sizeof text,
+        "static const PiperGemm %s = {.batch = %lld, .m = %lld, .n = %lld, .k = %lld, .transpose_a = %u, .transpose_b = %u, .dtype = %s};\n",
+        name, static_cast<long long>(g.batch), static_cast<long long>(g.m),
+        static_cast<long long>(g.n), static_cast<long long>(g.k), g.transpose_a, g.transpose_b,
+        row_of(g.dtype).abi_name);
     if (known.names.emplace(text, name).second) known.text += text;
     return name;
   }
   const PiperAttend& a = call.attend;
   char fields[440];
-  static constexpr const char* kForms[] = {"PIPER_ATTEND_BUILTIN", "PIPER_ATTEND_FLASH", "PIPER_ATTEND_EFFICIENT"};
+  static constexpr const char* kForms[] = {"PIPER_ATTEND_BUILTIN", "PIPER_ATTEND_FLASH",
+                                           "PIPER_ATTEND_EFFICIENT"};
   static_assert(std::size(kForms) == PIPER_ATTEND_EFFICIENT + 1);
-  std::snprintf(fields, sizeof fields,
-                "{.batch = %lld, .seq = %lld, .keys = %lld, .heads = %lld, .kv_heads = %lld, .width = %lld, .value_width = %lld, .scale = %.17g, .causal = %u, .dtype = %s, .form = %s}",
-                static_cast<long long>(a.batch), static_cast<long long>(a.seq), static_cast<long long>(a.keys), static_cast<long long>(a.heads),
-                static_cast<long long>(a.kv_heads), static_cast<long long>(a.width), static_cast<long long>(a.value_width), a.scale, a.causal, row_of(a.dtype).abi_name,
-                kForms[a.form]);
+  std::snprintf(
+      fields, sizeof fields,
+      "{.batch = %lld, .seq = %lld, .keys = %lld, .heads = %lld, .kv_heads = %lld, .width = %lld, .value_width = %lld, .scale = %.17g, .causal = %u, .dtype = %s, .form = %s}",
+      static_cast<long long>(a.batch), static_cast<long long>(a.seq),
+      static_cast<long long>(a.keys), static_cast<long long>(a.heads),
+      static_cast<long long>(a.kv_heads), static_cast<long long>(a.width),
+      static_cast<long long>(a.value_width), a.scale, a.causal, row_of(a.dtype).abi_name,
+      kForms[a.form]);
   const auto [entry, is_new] = known.names.try_emplace(fields);
   if (is_new) {
     const int count = ++known.attentions;
@@ -142,20 +157,27 @@ std::string describe_call(const LibraryCall& call, CallDescriptions& known) {
 }
 
 std::string begin_of(const CallInterval& call) {
-  return (call.first == 0 ? "" : std::to_string(call.first) + " + ") + "rank->intervals[" + std::to_string(call.interval) + "].first";
+  return (call.first == 0 ? "" : std::to_string(call.first) + " + ") + "rank->intervals[" +
+         std::to_string(call.interval) + "].first";
 }
 
-std::string first_of(const KernelBody& body, std::int32_t interval) { return "first_" + body.intervals[static_cast<std::size_t>(interval)]; }
+std::string first_of(const KernelBody& body, std::int32_t interval) {
+  return "first_" + body.intervals[static_cast<std::size_t>(interval)];
+}
 
 std::string operand_struct(const KernelBody& body, const std::string& function) {
   const auto ports = static_cast<BufferIndex>(body.num_inputs + body.num_outputs);
   std::string text = "struct " + function + "_at {\n";
-  for (BufferIndex i = 0; i < ports; ++i) text += "  uint64_t " + body.buffers[i].name + ";  // " + body.buffers[i].type + "\n";
-  if (body.scratch_bytes > 0) text += "  uint64_t workspace;  // " + std::to_string(body.scratch_bytes) + " bytes\n";
+  for (BufferIndex i = 0; i < ports; ++i)
+    text += "  uint64_t " + body.buffers[i].name + ";  // " + body.buffers[i].type + "\n";
+  if (body.scratch_bytes > 0)
+    text += "  uint64_t workspace;  // " + std::to_string(body.scratch_bytes) + " bytes\n";
   for (BufferIndex i = 0; i < ports; ++i) {
     if (body.buffers[i].accumulates) text += "  uint32_t " + body.buffers[i].name + "_adds;\n";
   }
-  for (const std::string& interval : body.intervals) text += "  uint64_t first_" + interval + ";  // of all ranks\n  uint32_t " + interval + "_interval;  // what this rank has of them: into its table\n";
+  for (const std::string& interval : body.intervals)
+    text += "  uint64_t first_" + interval + ";  // of all ranks\n  uint32_t " + interval +
+            "_interval;  // what this rank has of them: into its table\n";
   text += "};\n";
   return text;
 }
@@ -163,13 +185,19 @@ std::string operand_struct(const KernelBody& body, const std::string& function) 
 std::string operand_pointers(const KernelBody& body) {
   const std::set<BufferIndex> used = used_buffers(body), written = written_buffers(body);
   std::string text = "  unsigned char* const arena = rank->arena;\n";
-  for (const std::string& interval : body.intervals) text += "  const uint64_t first_" + interval + " = at->first_" + interval + " + rank->intervals[at->" + interval + "_interval].first;\n";
+  for (const std::string& interval : body.intervals)
+    text += "  const uint64_t first_" + interval + " = at->first_" + interval +
+            " + rank->intervals[at->" + interval + "_interval].first;\n";
   for (BufferIndex i : used) {
     const KernelBuffer& buffer = body.buffers[i];
     const std::string type = (written.contains(i) ? "" : "const ") + c_type(buffer.dtype) + "*";
-    text += "  " + type + " const " + buffer.name + " = (" + type + ")(arena + at->" + field(body, i);
-    if (buffer.storage == KernelBuffer::Storage::scratch && buffer.offset > 0) text += " + " + std::to_string(buffer.offset);
-    if (buffer.interval >= 0) text += " + " + first_of(body, buffer.interval) + " * " + std::to_string(tensor::dtype_bytes(buffer.dtype));
+    text +=
+        "  " + type + " const " + buffer.name + " = (" + type + ")(arena + at->" + field(body, i);
+    if (buffer.storage == KernelBuffer::Storage::scratch && buffer.offset > 0)
+      text += " + " + std::to_string(buffer.offset);
+    if (buffer.interval >= 0)
+      text += " + " + first_of(body, buffer.interval) + " * " +
+              std::to_string(tensor::dtype_bytes(buffer.dtype));
     text += ");";
     text += buffer.storage == KernelBuffer::Storage::scratch ? "  // " + buffer.type + "\n" : "\n";
   }
@@ -181,11 +209,14 @@ std::string CppBodies::add(const KernelBody& body) {
   const KernelStats stats = kernel_stats(body);
   const bool uses_none = used_buffers(body).empty();
 
-  bodies_ += "\n// @" + body.name + ": " + counted(stats.kernels, "kernel") + ", " + counted(stats.library_calls, "library call") + ", " +
-             counted(stats.bytes, "byte") + " moved\n";
+  bodies_ += "\n// @" + body.name + ": " + counted(stats.kernels, "kernel") + ", " +
+             counted(stats.library_calls, "library call") + ", " + counted(stats.bytes, "byte") +
+             " moved\n";
   bodies_ += operand_struct(body, function);
 
-  bodies_ += "static int " + function + "(const PiperApi* api, PiperRank* rank, const uint32_t action, const " + function + "_at* at) {\n";
+  bodies_ += "static int " + function +
+             "(const PiperApi* api, PiperRank* rank, const uint32_t action, const " + function +
+             "_at* at) {\n";
   bodies_ += operand_pointers(body);
   if (uses_none) bodies_ += "  (void)arena;\n  (void)at;\n";
   if (body.steps.empty()) bodies_ += "  (void)api;\n  (void)action;\n";
@@ -196,23 +227,30 @@ std::string CppBodies::add(const KernelBody& body) {
     if (const auto* kernel = std::get_if<Kernel>(&step)) {
       for (const RangeCheck& check : kernel->checks) {
         const std::string function = check.ignore ? "check_masked" : "check_range";
-        if (known_.emplace(function, "").second) descriptions_.text += check.ignore ? kCheckMasked : kCheckRange;
-        bodies_ += "  if (" + function + "(api, rank, action, " + initialiser(check.where) + ", " + name(check.buffer) + ", " + std::to_string(body.buffers[check.buffer].elements) + ", " +
-                   std::to_string(check.bound) + (check.ignore ? ", " + std::to_string(*check.ignore) : "") + ", \"" + (check.target ? kTargetOutOfRange : kIndexOutOfRange) + "\")) return 1;\n";
+        if (known_.emplace(function, "").second)
+          descriptions_.text += check.ignore ? kCheckMasked : kCheckRange;
+        bodies_ += "  if (" + function + "(api, rank, action, " + initialiser(check.where) + ", " +
+                   name(check.buffer) + ", " + std::to_string(body.buffers[check.buffer].elements) +
+                   ", " + std::to_string(check.bound) +
+                   (check.ignore ? ", " + std::to_string(*check.ignore) : "") + ", \"" +
+                   (check.target ? kTargetOutOfRange : kIndexOutOfRange) + "\")) return 1;\n";
         calls = true;
       }
       const std::string function_name = kernel_function(*kernel, body);
       std::string arguments = kernel_draws(*kernel) ? "rank" : "";
-      for (const std::int32_t interval : kernel_intervals(*kernel)) arguments += (arguments.empty() ? "" : ", ") + first_of(body, interval);
+      for (const std::int32_t interval : kernel_intervals(*kernel))
+        arguments += (arguments.empty() ? "" : ", ") + first_of(body, interval);
       std::set<BufferIndex> flags;
       for (const Statement& s : kernel->statements) {
-        if (is_effect(s.code) && body.buffers[s.access.buffer].accumulates) flags.insert(s.access.buffer);
+        if (is_effect(s.code) && body.buffers[s.access.buffer].accumulates)
+          flags.insert(s.access.buffer);
       }
       for (BufferIndex i : kernel_parameters(*kernel)) {
         arguments += (arguments.empty() ? "" : ", ") + name(i);
         if (flags.contains(i)) arguments += ", at->" + name(i) + "_adds != 0";
       }
-      bodies_ += "  // " + joined(kernel->values, ", ", 12) + (kernel->values.size() > 12 ? ", ..." : "") + "\n";
+      bodies_ += "  // " + joined(kernel->values, ", ", 12) +
+                 (kernel->values.size() > 12 ? ", ..." : "") + "\n";
       bodies_ += "  " + function_name + "(" + arguments + ");\n";
       continue;
     }
@@ -222,10 +260,15 @@ std::string CppBodies::add(const KernelBody& body) {
     for (BufferIndex i : call.operands) arguments += ", " + name(i);
     for (BufferIndex i : call.results) arguments += ", " + name(i);
     if (call.kind == PIPER_CALL_GEMM) {
-      arguments += call.accumulates ? ", 1" : body.buffers[call.results[0]].accumulates ? ", at->" + name(call.results[0]) + "_adds" : ", 0";
+      arguments += call.accumulates ? ", 1"
+                   : body.buffers[call.results[0]].accumulates
+                       ? ", at->" + name(call.results[0]) + "_adds"
+                       : ", 0";
     } else {
       const KernelBuffer& workspace = body.buffers[call.workspace];
-      arguments += ", arena + at->workspace" + (workspace.offset > 0 ? " + " + std::to_string(workspace.offset) : std::string());
+      arguments +=
+          ", arena + at->workspace" +
+          (workspace.offset > 0 ? " + " + std::to_string(workspace.offset) : std::string());
       arguments += ", " + std::to_string(call.workspace_bytes);
     }
     bodies_ += "  // " + call.value + "\n";
@@ -239,12 +282,15 @@ std::string CppBodies::add(const KernelBody& body) {
 
 std::string CppBodies::operands(const KernelBody& body, const BodyOperands& operands) {
   std::string text = "{";
-  const auto put = [&](const std::string& name, std::uint64_t number) { text += (text.size() == 1 ? "." : ", .") + name + " = " + std::to_string(number); };
+  const auto put = [&](const std::string& name, std::uint64_t number) {
+    text += (text.size() == 1 ? "." : ", .") + name + " = " + std::to_string(number);
+  };
   const std::size_t ports = body.num_inputs + body.num_outputs;
   for (std::size_t i = 0; i < ports; ++i) put(body.buffers[i].name, operands.offsets[i]);
   if (body.scratch_bytes > 0) put("workspace", operands.offsets[ports]);
   for (std::size_t i = 0; i < body.num_outputs; ++i) {
-    if (body.buffers[body.num_inputs + i].accumulates) put(body.buffers[body.num_inputs + i].name + "_adds", operands.accumulate[i]);
+    if (body.buffers[body.num_inputs + i].accumulates)
+      put(body.buffers[body.num_inputs + i].name + "_adds", operands.accumulate[i]);
   }
   for (std::size_t s = 0; s < body.intervals.size(); ++s) {
     put("first_" + body.intervals[s], operands.intervals[s].first);

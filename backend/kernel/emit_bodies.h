@@ -23,14 +23,15 @@ namespace piper::backend {
 /// Flags that keep generated code equal to the evaluator bit for bit and let it vectorise.
 /// `-march=native` beside them keeps the bits (nothing is contracted), except for compiler bugs,
 /// which the flags of `compiler_flags` (`backend/jit/jit.h`) avoid.
-inline constexpr const char* kKernelFlags = "-std=c++20 -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math";
+inline constexpr const char* kKernelFlags =
+    "-std=c++20 -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math";
 
 /// The offsets of the operands of one call, for the `at` struct.
 struct BodyOperands {
   // Bytes in the arena: inputs, outputs, workspace if scratch_bytes > 0.
   std::span<const std::uint64_t> offsets;
   std::span<const std::uint8_t> accumulate;  // per output
-  std::span<const CallInterval> intervals;    // per interval of the body
+  std::span<const CallInterval> intervals;   // per interval of the body
 };
 
 /// Descriptions of library calls, each once.
@@ -64,7 +65,7 @@ class CppBodies {
  private:
   std::string kernel_function(const Kernel& kernel, const KernelBody& body);
 
-  CallDescriptions descriptions_;             // and index checks
+  CallDescriptions descriptions_;  // and index checks
   std::string kernels_, bodies_;
   NameScope functions_;                       // names of bodies
   std::map<std::string, std::string> known_;  // a loop nest without names -> its name

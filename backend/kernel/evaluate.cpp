@@ -18,7 +18,8 @@ unsigned char* Machine::memory(BufferIndex index) const {
   std::size_t operand = buffer.port;
   if (buffer.storage == KernelBuffer::Storage::output) operand += body_.num_inputs;
   if (buffer.storage == KernelBuffer::Storage::scratch) {
-    return static_cast<unsigned char*>(call_.operands[body_.num_inputs + body_.num_outputs]) + buffer.offset;
+    return static_cast<unsigned char*>(call_.operands[body_.num_inputs + body_.num_outputs]) +
+           buffer.offset;
   }
   return static_cast<unsigned char*>(call_.operands[operand]);
 }
@@ -30,23 +31,31 @@ int Machine::library(const LibraryCall& call) {
   switch (call.kind) {
     case PIPER_CALL_GEMM:
       if (call.rounds) return rounded_product(call);
-      return api->gemm(call_.rank, call_.action, &call.gemm, in(0), in(1), out(0), call.accumulates || adds(call.results[0]) ? 1 : 0);
-    case PIPER_CALL_ATTEND: case PIPER_CALL_ATTEND_GRAD: break;
+      return api->gemm(call_.rank, call_.action, &call.gemm, in(0), in(1), out(0),
+                       call.accumulates || adds(call.results[0]) ? 1 : 0);
+    case PIPER_CALL_ATTEND:
+    case PIPER_CALL_ATTEND_GRAD: break;
   }
   // Bodies for a GPU have a workspace for its libraries, which CPU calls do not use.
   const std::uint64_t bytes = piper_attend_workspace(&call.attend);
   std::unique_ptr<unsigned char[]> own;
   if (call.workspace_bytes < bytes) own.reset(new unsigned char[bytes]);
   unsigned char* const workspace = own ? own.get() : memory(call.workspace);
-  if (call.kind == PIPER_CALL_ATTEND) return api->attend(call_.rank, call_.action, &call.attend, in(0), in(1), in(2), out(0), out(1), workspace, bytes);
-  return api->attend_grad(call_.rank, call_.action, &call.attend, in(0), in(1), in(2), in(3), in(4), in(5), out(0), out(1), out(2), workspace, bytes);
+  if (call.kind == PIPER_CALL_ATTEND)
+    return api->attend(call_.rank, call_.action, &call.attend, in(0), in(1), in(2), out(0), out(1),
+                       workspace, bytes);
+  return api->attend_grad(call_.rank, call_.action, &call.attend, in(0), in(1), in(2), in(3), in(4),
+                          in(5), out(0), out(1), out(2), workspace, bytes);
 }
 
 /// CPU libraries do not round, so their sums go to a buffer beside the result first.
 int Machine::rounded_product(const LibraryCall& call) {
   const auto elements = static_cast<std::size_t>(body_.buffers[call.results[0]].elements);
   const std::unique_ptr<float[]> sums(new float[elements]);
-  if (const int failed = call_.api->gemm(call_.rank, call_.action, &call.gemm, memory(call.operands[0]), memory(call.operands[1]), sums.get(), 0)) return failed;
+  if (const int failed =
+          call_.api->gemm(call_.rank, call_.action, &call.gemm, memory(call.operands[0]),
+                          memory(call.operands[1]), sums.get(), 0))
+    return failed;
   auto* const to = reinterpret_cast<piper_bf16*>(memory(call.results[0]));
   for (std::size_t i = 0; i < elements; ++i) to[i] = sums[i];
   return 0;
@@ -56,9 +65,12 @@ int Machine::check(const Kernel& kernel) {
   for (const RangeCheck& check : kernel.checks) {
     const auto* values = reinterpret_cast<const std::int64_t*>(memory(check.buffer));
     for (std::int64_t i = 0; i < body_.buffers[check.buffer].elements; ++i) {
-      if ((values[i] >= 0 && values[i] < check.bound) || (check.ignore && values[i] == *check.ignore)) continue;
+      if ((values[i] >= 0 && values[i] < check.bound) ||
+          (check.ignore && values[i] == *check.ignore))
+        continue;
       const PiperSourceLocation where = check.where.abi();
-      return call_.api->fail(call_.rank, call_.action, &where, check.target ? kTargetOutOfRange : kIndexOutOfRange, values[i]);
+      return call_.api->fail(call_.rank, call_.action, &where,
+                             check.target ? kTargetOutOfRange : kIndexOutOfRange, values[i]);
     }
   }
   return 0;
@@ -68,30 +80,37 @@ void Machine::clear(const Kernel& kernel) {
   for (const Statement& s : kernel.statements) {
     if (s.code != Code::store_add || kernel.form == Form::join || adds(s.access.buffer)) continue;
     const KernelBuffer& buffer = body_.buffers[s.access.buffer];
-    std::memset(memory(s.access.buffer), 0, static_cast<std::size_t>(buffer.elements) * tensor::dtype_bytes(buffer.dtype));
+    std::memset(memory(s.access.buffer), 0,
+                static_cast<std::size_t>(buffer.elements) * tensor::dtype_bytes(buffer.dtype));
   }
 }
 
 template <typename Stored>
 void Machine::load(const Statement& s, Register& r, std::int64_t n) {
   using T = Wide<Stored>;
-  const auto* from = reinterpret_cast<const Stored*>(memory(s.access.buffer)) + walk(s.access.strides);
+  const auto* from =
+      reinterpret_cast<const Stored*>(memory(s.access.buffer)) + walk(s.access.strides);
   T* to = reinterpret_cast<T*>(r.lane_bytes);
-  const bool index_in_columns = s.access.index >= 0 && !gives_row_value(kernel_->statements[static_cast<std::size_t>(s.access.index)]);
+  const bool index_in_columns =
+      s.access.index >= 0 &&
+      !gives_row_value(kernel_->statements[static_cast<std::size_t>(s.access.index)]);
   const std::int64_t stride = s.row ? 0 : s.access.strides.back();
   if (const Guard& guard = s.access.guard; !guard.strides.empty()) {
     const T* otherwise = s.operands[0] >= 0 ? get<T>(s.operands[0]) : nullptr;
     const std::int64_t at = walk(guard.strides), step = s.row ? 0 : guard.strides.back();
     for (std::int64_t i = 0; i < n; ++i) {
       const bool inside = at + i * step >= guard.first && at + i * step < guard.end;
-      to[i] = inside ? static_cast<T>(from[s.access.offset + i * stride]) : otherwise != nullptr ? otherwise[i] : T(0);
+      to[i] = inside                 ? static_cast<T>(from[s.access.offset + i * stride])
+              : otherwise != nullptr ? otherwise[i]
+                                     : T(0);
     }
     return;
   }
   from += s.access.offset;
   if (index_in_columns) {
     const std::int64_t* index = get<std::int64_t>(s.access.index);
-    for (std::int64_t i = 0; i < n; ++i) to[i] = from[i * stride + index[i] * s.access.index_stride];
+    for (std::int64_t i = 0; i < n; ++i)
+      to[i] = from[i * stride + index[i] * s.access.index_stride];
     return;
   }
   if (s.access.index >= 0) from += *get<std::int64_t>(s.access.index) * s.access.index_stride;
@@ -110,9 +129,11 @@ void Machine::store(const Statement& s, std::int64_t n) {
   const auto add = [](Stored& sum, T summand) { sum = sum + summand; };
   const std::int64_t stride = s.row ? 0 : s.access.strides.back();
   if (s.code == Code::store_add && s.access.index >= 0) {
-    const bool in_columns = !gives_row_value(kernel_->statements[static_cast<std::size_t>(s.access.index)]);
+    const bool in_columns =
+        !gives_row_value(kernel_->statements[static_cast<std::size_t>(s.access.index)]);
     const std::int64_t* index = get<std::int64_t>(s.access.index);
-    for (std::int64_t i = 0; i < n; ++i) add(to[i * stride + index[in_columns ? i : 0] * s.access.index_stride], from[i]);
+    for (std::int64_t i = 0; i < n; ++i)
+      add(to[i * stride + index[in_columns ? i : 0] * s.access.index_stride], from[i]);
   } else if (s.code == Code::store_add || adds(s.access.buffer)) {
     for (std::int64_t i = 0; i < n; ++i) add(to[i * stride], from[i]);
   } else if (stride == 1 && std::is_same_v<T, Stored>) {
@@ -127,11 +148,14 @@ void Machine::dropout(const Statement& s, Register& r, std::int64_t n) {
   const T* x = get<T>(s.operands[0]);
   T* to = reinterpret_cast<T*>(r.lane_bytes);
   const std::int64_t element = walk(s.element_strides), sample = walk(s.sample_strides);
-  const std::uint64_t first = s.interval < 0 ? 0 : call_.firsts[static_cast<std::size_t>(s.interval)];
+  const std::uint64_t first =
+      s.interval < 0 ? 0 : call_.firsts[static_cast<std::size_t>(s.interval)];
   for (std::int64_t i = 0; i < n; ++i) {
-    const auto key = piper_stream_key(call_.rank->seed, PIPER_RANDOM_DROPOUT, call_.rank->global_step,
-                                      first + static_cast<std::uint64_t>(sample + i * s.sample_strides.back()), s.key);
-    to[i] = piper_dropout(x[i], s.scalar, key, static_cast<std::uint64_t>(element + i * s.element_strides.back()));
+    const auto key = piper_stream_key(
+        call_.rank->seed, PIPER_RANDOM_DROPOUT, call_.rank->global_step,
+        first + static_cast<std::uint64_t>(sample + i * s.sample_strides.back()), s.key);
+    to[i] = piper_dropout(x[i], s.scalar, key,
+                          static_cast<std::uint64_t>(element + i * s.element_strides.back()));
   }
 }
 
@@ -149,8 +173,10 @@ void Machine::compute_briefly(const Statement& s, Register& r, std::int64_t n) {
     case Code::softplus: return each([&](std::int64_t i) { return piper_bf16_softplus(a[i]); });
     case Code::gelu: return each([&](std::int64_t i) { return piper_bf16_gelu(a[i]); });
     case Code::silu: return each([&](std::int64_t i) { return piper_bf16_silu(a[i]); });
-    case Code::gelu_grad: return each([&](std::int64_t i) { return piper_bf16_gelu_grad(a[i], b[i]); });
-    case Code::silu_grad: return each([&](std::int64_t i) { return piper_bf16_silu_grad(a[i], b[i]); });
+    case Code::gelu_grad:
+      return each([&](std::int64_t i) { return piper_bf16_gelu_grad(a[i], b[i]); });
+    case Code::silu_grad:
+      return each([&](std::int64_t i) { return piper_bf16_silu_grad(a[i], b[i]); });
     default: llvm_unreachable("no function with a short form");
   }
 }
@@ -220,14 +246,22 @@ void Machine::compute(const Statement& s, Register& r, std::int64_t n) {
       return;
     }
     case Code::dropout: return dropout<T>(s, r, n);
-    case Code::round: return unary([](T a) { return static_cast<T>(piper_round_bf16(static_cast<float>(a))); });
+    case Code::round:
+      return unary([](T a) { return static_cast<T>(piper_round_bf16(static_cast<float>(a))); });
     case Code::cast:
       return with_number(operand_dtype(s), [&](auto zero) {
         const auto* a = get<decltype(zero)>(s.operands[0]);
         for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(a[i]);
       });
     // `execute` handles these codes itself.
-    case Code::load: case Code::column: case Code::row_sum: case Code::row_max: case Code::row_first: case Code::store: case Code::store_add: case Code::total: break;
+    case Code::load:
+    case Code::column:
+    case Code::row_sum:
+    case Code::row_max:
+    case Code::row_first:
+    case Code::store:
+    case Code::store_add:
+    case Code::total: break;
   }
   llvm_unreachable("no operation on registers");
 }
@@ -235,8 +269,10 @@ void Machine::compute(const Statement& s, Register& r, std::int64_t n) {
 template <typename T>
 void Machine::begin_reduction(const Statement& s, Register& r) {
   T* lanes = reinterpret_cast<T*>(r.lanes);
-  std::fill_n(lanes, kernel_->lanes.count, s.code == Code::row_sum ? T(0) : -std::numeric_limits<T>::infinity());
-  if (s.code == Code::row_first) *reinterpret_cast<std::int64_t*>(r.lanes) = std::numeric_limits<std::int64_t>::max();
+  std::fill_n(lanes, kernel_->lanes.count,
+              s.code == Code::row_sum ? T(0) : -std::numeric_limits<T>::infinity());
+  if (s.code == Code::row_first)
+    *reinterpret_cast<std::int64_t*>(r.lanes) = std::numeric_limits<std::int64_t>::max();
 }
 
 template <typename T>
@@ -276,7 +312,9 @@ void Machine::end_reduction(const Statement& s, Register& r) {
     return;
   }
   T* lanes = reinterpret_cast<T*>(r.lanes);
-  const auto join = [&](std::int32_t a, std::int32_t b) { lanes[a] = s.code == Code::row_sum ? lanes[a] + lanes[b] : piper_max(lanes[a], lanes[b]); };
+  const auto join = [&](std::int32_t a, std::int32_t b) {
+    lanes[a] = s.code == Code::row_sum ? lanes[a] + lanes[b] : piper_max(lanes[a], lanes[b]);
+  };
   const std::int32_t count = kernel_->lanes.count, group = std::min(count, Lanes::kGroup);
   for (std::int32_t distance = group / 2; distance > 0; distance /= 2) {
     for (std::int32_t first = 0; first < count; first += group) {
@@ -301,8 +339,14 @@ void Machine::execute(std::size_t i, std::int64_t n) {
   const Statement& s = kernel_->statements[i];
   Register& r = registers()[i];
   switch (s.code) {
-    case Code::load: with_element(body_.buffers[s.access.buffer].dtype, [&](auto t) { load<decltype(t)>(s, r, n); }); break;
-    case Code::store: case Code::store_add: with_element(body_.buffers[s.access.buffer].dtype, [&](auto t) { store<decltype(t)>(s, n); }); return;
+    case Code::load:
+      with_element(body_.buffers[s.access.buffer].dtype,
+                   [&](auto t) { load<decltype(t)>(s, r, n); });
+      break;
+    case Code::store:
+    case Code::store_add:
+      with_element(body_.buffers[s.access.buffer].dtype, [&](auto t) { store<decltype(t)>(s, n); });
+      return;
     case Code::total: {
       const double* a = get<double>(s.operands[0]);
       for (std::int64_t k = 0; k < n; ++k) r.total += a[k];
@@ -314,13 +358,13 @@ void Machine::execute(std::size_t i, std::int64_t n) {
       for (std::int64_t k = 0; k < n; ++k) to[k] = column + k;
       break;
     }
-    case Code::row_sum: case Code::row_max: case Code::row_first: {
+    case Code::row_sum:
+    case Code::row_max:
+    case Code::row_first: {
       // The operand's type matters, because `first` gives an i64.
       return with_number(operand_dtype(s), [&](auto zero) { reduce<decltype(zero)>(s, r, n); });
     }
-    default:
-      with_number(s.dtype, [&](auto zero) { compute<decltype(zero)>(s, r, n); });
-      break;
+    default: with_number(s.dtype, [&](auto zero) { compute<decltype(zero)>(s, r, n); }); break;
   }
   if (s.row) spread(s, r);
 }
@@ -333,7 +377,8 @@ void Machine::columns(const Kernel& kernel, std::size_t begin, std::size_t end) 
       with_number(operand_dtype(s), [&](auto zero) { f(s, registers()[i], zero); });
     }
   };
-  reductions([&](const Statement& s, Register& r, auto zero) { begin_reduction<decltype(zero)>(s, r); });
+  reductions(
+      [&](const Statement& s, Register& r, auto zero) { begin_reduction<decltype(zero)>(s, r); });
   each_block(kernel, [&](std::int64_t n) {
     for (std::size_t i = begin; i < end; ++i) execute(i, n);
   });
@@ -345,16 +390,20 @@ void Machine::columns(const Kernel& kernel, std::size_t begin, std::size_t end) 
 
 void Machine::rows(const Kernel& kernel) {
   for (;;) {
-    std::fill(position_.begin() + static_cast<std::ptrdiff_t>(kernel.rows.size()), position_.end(), 0);
+    std::fill(position_.begin() + static_cast<std::ptrdiff_t>(kernel.rows.size()), position_.end(),
+              0);
     for (std::size_t i = 0; i < kernel.statements.size();) {
       if (kernel.statements[i].row) {
         execute(i++, 1);
         continue;
       }
       std::size_t end = i;
-      while (end < kernel.statements.size() && !kernel.statements[end].row && kernel.statements[end].pass == kernel.statements[i].pass) ++end;
+      while (end < kernel.statements.size() && !kernel.statements[end].row &&
+             kernel.statements[end].pass == kernel.statements[i].pass)
+        ++end;
       columns(kernel, i, end);
-      std::fill(position_.begin() + static_cast<std::ptrdiff_t>(kernel.rows.size()), position_.end(), 0);
+      std::fill(position_.begin() + static_cast<std::ptrdiff_t>(kernel.rows.size()),
+                position_.end(), 0);
       i = end;
     }
     std::size_t loop = kernel.rows.size();

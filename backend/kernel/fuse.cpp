@@ -28,17 +28,18 @@ constexpr std::uint64_t kGap = std::uint64_t{1} << 40;
 /// Groups of items; merging keeps the graph of groups acyclic.
 class Groups {
  public:
-  Groups(const dag::Body& body, const Axes& axes, Fusion& out) : body_(body), axes_(axes), out_(out) {}
+  Groups(const dag::Body& body, const Axes& axes, Fusion& out)
+      : body_(body), axes_(axes), out_(out) {}
   void run();
 
  private:
   struct Group {
     int call = -1;
     std::vector<int> items;
-    std::vector<int> deps;            // direct, before merging
-    std::uint64_t position = 0;       // ascending along dependences
-    int previous = -1, next = -1;     // its neighbours by position
-    std::uint64_t search = 0;         // the last search that reached it
+    std::vector<int> deps;         // direct, before merging
+    std::uint64_t position = 0;    // ascending along dependences
+    int previous = -1, next = -1;  // its neighbours by position
+    std::uint64_t search = 0;      // the last search that reached it
     Space rows, columns;
     bool fixed = false;
     bool alive = true;
@@ -49,7 +50,8 @@ class Groups {
   };
 
   int find(int group) {
-    while (parent_[static_cast<std::size_t>(group)] != group) group = parent_[static_cast<std::size_t>(group)];
+    while (parent_[static_cast<std::size_t>(group)] != group)
+      group = parent_[static_cast<std::size_t>(group)];
     return group;
   }
   int open(std::vector<int> deps);
@@ -120,7 +122,9 @@ bool Groups::form(const std::vector<int>& items, Form& form) const {
       if (item.kind != Item::Kind::sum) continue;
       const auto operand = axes_.of(body_.graph.operands(body_.graph.node(item.node))[0]);
       Space trailing;
-      for (std::size_t d = operand.size(); d-- > 0 && std::binary_search(item.summed.begin(), item.summed.end(), operand[d]);) trailing.push_back(operand[d]);
+      for (std::size_t d = operand.size();
+           d-- > 0 && std::binary_search(item.summed.begin(), item.summed.end(), operand[d]);)
+        trailing.push_back(operand[d]);
       if (trailing.empty()) continue;
       std::sort(trailing.begin(), trailing.end());
       Form tried = form;
@@ -139,7 +143,9 @@ bool Groups::form(const std::vector<int>& items, Form& form) const {
 bool Groups::fits(const std::vector<int>& items, const Form& form) const {
   std::set<ValueId> reads;
   std::vector<Axis> scatter_order;
-  const auto inside = [&](int item) { return std::find(items.begin(), items.end(), item) != items.end(); };
+  const auto inside = [&](int item) {
+    return std::find(items.begin(), items.end(), item) != items.end();
+  };
   for (int i : items) {
     const Item& item = out_.items[static_cast<std::size_t>(i)];
     const bool whole = item.space == form.space;
@@ -147,12 +153,15 @@ bool Groups::fits(const std::vector<int>& items, const Form& form) const {
     if (!item.columns.empty() && !whole) return false;
     if (item.kind == Item::Kind::sum && whole && form.fixed) {
       const bool row = item.summed == form.columns;
-      if (!row && !disjoint(item.summed, form.columns) && !is_subset(form.columns, item.summed)) return false;
+      if (!row && !disjoint(item.summed, form.columns) && !is_subset(form.columns, item.summed))
+        return false;
     }
     if (item.kind == Item::Kind::scatter) {
       // Contributions are added in ascending order of index position, so rows run in that order.
       const auto order = axes_.of(body_.graph.operands(body_.graph.node(item.node))[1]);
-      if (!scatter_order.empty() && !std::equal(order.begin(), order.end(), scatter_order.begin(), scatter_order.end())) return false;
+      if (!scatter_order.empty() &&
+          !std::equal(order.begin(), order.end(), scatter_order.begin(), scatter_order.end()))
+        return false;
       scatter_order.assign(order.begin(), order.end());
     }
     reads.insert(item.reads.begin(), item.reads.end());
@@ -162,7 +171,8 @@ bool Groups::fits(const std::vector<int>& items, const Form& form) const {
     for (int maker : item.registers) {
       const Item& made = out_.items[static_cast<std::size_t>(maker)];
       if (made.kind != Item::Kind::sum && made.kind != Item::Kind::scatter) continue;
-      const bool in_row = made.kind == Item::Kind::sum && form.fixed && made.space == form.space && made.summed == form.columns;
+      const bool in_row = made.kind == Item::Kind::sum && form.fixed && made.space == form.space &&
+                          made.summed == form.columns;
       if (!in_row && inside(maker)) return false;
     }
   }
@@ -186,7 +196,10 @@ std::optional<std::vector<int>> Groups::between(int low, int high) {
     }
   }
   found.erase(found.begin());
-  std::sort(found.begin(), found.end(), [&](int a, int b) { return groups_[static_cast<std::size_t>(a)].position < groups_[static_cast<std::size_t>(b)].position; });
+  std::sort(found.begin(), found.end(), [&](int a, int b) {
+    return groups_[static_cast<std::size_t>(a)].position <
+           groups_[static_cast<std::size_t>(b)].position;
+  });
   return found;
 }
 
@@ -216,11 +229,14 @@ void Groups::move_before(const std::vector<int>& moved, int group) {
     unlink(each);
     link_before(each, group);
     const int previous = groups_[static_cast<std::size_t>(each)].previous;
-    const std::uint64_t low = previous < 0 ? 0 : groups_[static_cast<std::size_t>(previous)].position, high = groups_[static_cast<std::size_t>(group)].position;
+    const std::uint64_t low =
+                            previous < 0 ? 0 : groups_[static_cast<std::size_t>(previous)].position,
+                        high = groups_[static_cast<std::size_t>(group)].position;
     groups_[static_cast<std::size_t>(each)].position = low + (high - low) / 8;
     if (high - low >= 8) continue;
     std::uint64_t position = kGap * groups_.size();
-    for (int g = last_; g >= 0; g = groups_[static_cast<std::size_t>(g)].previous) groups_[static_cast<std::size_t>(g)].position = position -= kGap;
+    for (int g = last_; g >= 0; g = groups_[static_cast<std::size_t>(g)].previous)
+      groups_[static_cast<std::size_t>(g)].position = position -= kGap;
   }
 }
 
@@ -230,7 +246,8 @@ bool Groups::try_merge(int a, int b, bool sharing) {
   if (a == b || first.call >= 0 || second.call >= 0) return false;
   if (first.items.size() + second.items.size() > kMaxItems) return false;
   std::vector<int> items;
-  std::merge(first.items.begin(), first.items.end(), second.items.begin(), second.items.end(), std::back_inserter(items));
+  std::merge(first.items.begin(), first.items.end(), second.items.begin(), second.items.end(),
+             std::back_inserter(items));
   Form merged, own;
   if (sharing) {  // only useful for nests of one size
     if (!form(first.items, own)) return false;
@@ -308,8 +325,11 @@ void Groups::order() {
     missing[g] = static_cast<int>(deps.size());
     for (int dep : deps) users[static_cast<std::size_t>(dep)].push_back(static_cast<int>(g));
     const int last = static_cast<int>(body_.graph.nodes().size());
-    const auto position = [&](NodeId node) { return node.valid() ? static_cast<int>(node.index()) : last; };
-    key[g] = group.call >= 0 ? position(out_.calls[static_cast<std::size_t>(group.call)].node) : position(out_.items[static_cast<std::size_t>(group.items[0])].node);
+    const auto position = [&](NodeId node) {
+      return node.valid() ? static_cast<int>(node.index()) : last;
+    };
+    key[g] = group.call >= 0 ? position(out_.calls[static_cast<std::size_t>(group.call)].node)
+                             : position(out_.items[static_cast<std::size_t>(group.items[0])].node);
   }
   using Entry = std::pair<int, int>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
@@ -322,7 +342,8 @@ void Groups::order() {
     Group& group = groups_[static_cast<std::size_t>(g)];
     out_.steps.push_back({group.call, group.items, group.rows, group.columns, group.fixed});
     for (int user : users[static_cast<std::size_t>(g)]) {
-      if (--missing[static_cast<std::size_t>(user)] == 0) ready.emplace(key[static_cast<std::size_t>(user)], user);
+      if (--missing[static_cast<std::size_t>(user)] == 0)
+        ready.emplace(key[static_cast<std::size_t>(user)], user);
     }
   }
 }
@@ -333,8 +354,9 @@ void Groups::run() {
   // Items and calls interleave in graph order; copies to ports come last.
   std::size_t item = 0, call = 0;
   while (item < out_.items.size() || call < out_.calls.size()) {
-    const bool take_call = call < out_.calls.size() &&
-                           (item == out_.items.size() || !out_.items[item].node.valid() || out_.calls[call].node < out_.items[item].node);
+    const bool take_call =
+        call < out_.calls.size() && (item == out_.items.size() || !out_.items[item].node.valid() ||
+                                     out_.calls[call].node < out_.items[item].node);
     if (!take_call) {
       place_item(static_cast<int>(item++));
       continue;

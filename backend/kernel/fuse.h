@@ -28,15 +28,15 @@ struct Item {
     moved,      // reads its operands at other positions than its own
     addend,     // copies the addend of a product into the product's result
   } kind = Kind::pointwise;
-  tensor::NodeId node;      // invalid: a copy to `port`
-  tensor::ValueId result;   // invalid for copies to a port
-  int port = -1;            // copies: the output port
-  Space space;              // loop axes
-  Space columns;            // the column axes that it needs; empty: any
-  Space summed;             // sum
-  std::vector<int> registers;  // items whose results it can read from registers
-  std::vector<int> memory;     // items whose results it reads from memory
-  std::vector<int> calls;      // calls whose results it reads
+  tensor::NodeId node;                 // invalid: a copy to `port`
+  tensor::ValueId result;              // invalid for copies to a port
+  int port = -1;                       // copies: the output port
+  Space space;                         // loop axes
+  Space columns;                       // the column axes that it needs; empty: any
+  Space summed;                        // sum
+  std::vector<int> registers;          // items whose results it can read from registers
+  std::vector<int> memory;             // items whose results it reads from memory
+  std::vector<int> calls;              // calls whose results it reads
   std::vector<tensor::ValueId> reads;  // sources of its operands, constants left out
 };
 
@@ -60,7 +60,7 @@ struct Fusion {
   std::vector<Item> items;
   std::vector<LibraryNode> calls;
   std::vector<FusedStep> steps;  // in execution order
-  std::vector<int> output_port;         // per value: the output port in which it is made, or -1
+  std::vector<int> output_port;  // per value: the output port in which it is made, or -1
   // Per value: the value in whose memory it is made, because only the product that adds to it reads
   // it; or invalid.
   std::vector<tensor::ValueId> into;

@@ -15,7 +15,8 @@ namespace {
 /// Finds the values that need items or calls, the memory in which they are made, and the items.
 class Items {
  public:
-  Items(const dag::Body& body, const Axes& axes, Target target, Fusion& out) : body_(body), graph_(body.graph), axes_(axes), target_(target), out_(out) {}
+  Items(const dag::Body& body, const Axes& axes, Target target, Fusion& out)
+      : body_(body), graph_(body.graph), axes_(axes), target_(target), out_(out) {}
   void run();
 
  private:
@@ -27,8 +28,13 @@ class Items {
   void add_call(NodeId id);
   /// Whether an op reads operand `i` at other positions than its own element, so that it must be in
   /// memory.
-  static bool reads_elsewhere(Op op, std::size_t i) { return op == Op::lookup ? i == 0 : moves(op); }
-  static bool moves(Op op) { return tensor::info(op).code_class == CodeClass::index && op != Op::lookup && op != Op::lookup_grad; }
+  static bool reads_elsewhere(Op op, std::size_t i) {
+    return op == Op::lookup ? i == 0 : moves(op);
+  }
+  static bool moves(Op op) {
+    return tensor::info(op).code_class == CodeClass::index && op != Op::lookup &&
+           op != Op::lookup_grad;
+  }
   /// The kind of the item, and its axes.
   void set_kind(Item& item);
   void add_copy(int port);
@@ -37,7 +43,9 @@ class Items {
   void read_memory(Item& item, ValueId operand);
   bool leaf(ValueId value) const { return !graph_.value(value).def.valid(); }
   Op op_of(ValueId value) const { return graph_.node(graph_.value(value).def).op; }
-  bool is_view(ValueId value) const { return !leaf(value) && (op_of(value) == Op::permute || op_of(value) == Op::broadcast); }
+  bool is_view(ValueId value) const {
+    return !leaf(value) && (op_of(value) == Op::permute || op_of(value) == Op::broadcast);
+  }
   void need_memory(ValueId value) {
     const ValueId memory = axes_.memory(value);
     if (axes_.constant(memory) || is_view(memory)) copied_[memory.index()] = true;
@@ -48,12 +56,12 @@ class Items {
   const Axes& axes_;
   const Target target_;
   Fusion& out_;
-  std::vector<bool> live_;         // nodes
+  std::vector<bool> live_;  // nodes
   // Nodes: the cast whose result a product gives, or invalid; empty: none.
   std::vector<ValueId> rounded_;
-  std::vector<bool> copied_;       // values: views and constants that must be in memory
+  std::vector<bool> copied_;            // values: views and constants that must be in memory
   std::vector<int> item_of_, call_of_;  // per value: its maker
-  std::vector<int> copies_;        // ports that are written by a copy
+  std::vector<int> copies_;             // ports that are written by a copy
 };
 
 void Items::find_live() {
@@ -87,7 +95,8 @@ void Items::find_output_ports() {
     const dag::BodyPort& port = body_.outputs[p];
     const ValueId value = axes_.memory(port.value);
     const int number = static_cast<int>(p);
-    if (!leaf(value) && port.kind != dag::PortKind::grad && out_.output_port[value.index()] < 0) out_.output_port[value.index()] = number;
+    if (!leaf(value) && port.kind != dag::PortKind::grad && out_.output_port[value.index()] < 0)
+      out_.output_port[value.index()] = number;
   }
   for (std::size_t p = 0; p < body_.outputs.size(); ++p) {
     const dag::BodyPort& port = body_.outputs[p];
@@ -97,8 +106,10 @@ void Items::find_output_ports() {
       need_memory(value);
       continue;
     }
-    const bool direct = port.kind == dag::PortKind::grad && !leaf(value) && ports[value.index()] == 1 && uses[value.index()] == 0 &&
-                        op_of(value) != Op::attend && op_of(value) != Op::attend_grad && op_of(value) != Op::contract_add;
+    const bool direct = port.kind == dag::PortKind::grad && !leaf(value) &&
+                        ports[value.index()] == 1 && uses[value.index()] == 0 &&
+                        op_of(value) != Op::attend && op_of(value) != Op::attend_grad &&
+                        op_of(value) != Op::contract_add;
     if (direct) {
       out_.output_port[value.index()] = number;
       need_memory(value);
@@ -116,12 +127,14 @@ void Items::find_output_ports() {
     const auto operands = graph_.operands(node);
     const auto code = tensor::info(node.op).code_class;
     if (code == CodeClass::library) {
-      for (ValueId operand : operands.first(node.op == Op::contract_add ? 2 : operands.size())) need_memory(operand);
+      for (ValueId operand : operands.first(node.op == Op::contract_add ? 2 : operands.size()))
+        need_memory(operand);
     }
     for (std::size_t o = 0; o < operands.size(); ++o) {
       if (reads_elsewhere(node.op, o)) need_memory(operands[o]);
     }
-    if (node.op == Op::rename && axes_.source(graph_.result(node)) == graph_.result(node) && !axes_.constant(graph_.result(node))) {
+    if (node.op == Op::rename && axes_.source(graph_.result(node)) == graph_.result(node) &&
+        !axes_.constant(graph_.result(node))) {
       need_memory(operands[0]);
     }
   }
@@ -135,8 +148,10 @@ void Items::find_addends(const std::vector<int>& uses, const std::vector<int>& p
     const Node& node = graph_.nodes()[i];
     if (!live_[i] || node.op != Op::contract_add) continue;
     const ValueId addend = axes_.memory(graph_.operands(node)[2]);
-    const bool product = !leaf(addend) && (op_of(addend) == Op::contract || op_of(addend) == Op::contract_add);
-    if (product && uses[addend.index()] == 2 && ports[addend.index()] == 0) out_.into[addend.index()] = graph_.result(node);
+    const bool product =
+        !leaf(addend) && (op_of(addend) == Op::contract || op_of(addend) == Op::contract_add);
+    if (product && uses[addend.index()] == 2 && ports[addend.index()] == 0)
+      out_.into[addend.index()] = graph_.result(node);
   }
 }
 
@@ -146,12 +161,20 @@ void Items::find_rounded(const std::vector<int>& uses, const std::vector<int>& p
   rounded_.assign(graph_.nodes().size(), ValueId());
   for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
     const Node& cast = graph_.nodes()[i];
-    if (!live_[i] || cast.op != Op::cast || graph_.type(graph_.result(cast)).dtype != tensor::DType::bf16) continue;
+    if (!live_[i] || cast.op != Op::cast ||
+        graph_.type(graph_.result(cast)).dtype != tensor::DType::bf16)
+      continue;
     const ValueId product = axes_.memory(graph_.operands(cast)[0]), result = graph_.result(cast);
     const int output_port = out_.output_port[result.index()];
-    if (leaf(product) || op_of(product) != Op::contract || uses[product.index()] != 2 || ports[product.index()] != 0) continue;
-    if (graph_.type(graph_.operands(graph_.node(graph_.value(product).def))[0]).dtype != tensor::DType::bf16) continue;
-    if (output_port >= 0 && body_.outputs[static_cast<std::size_t>(output_port)].kind == dag::PortKind::grad) continue;
+    if (leaf(product) || op_of(product) != Op::contract || uses[product.index()] != 2 ||
+        ports[product.index()] != 0)
+      continue;
+    if (graph_.type(graph_.operands(graph_.node(graph_.value(product).def))[0]).dtype !=
+        tensor::DType::bf16)
+      continue;
+    if (output_port >= 0 &&
+        body_.outputs[static_cast<std::size_t>(output_port)].kind == dag::PortKind::grad)
+      continue;
     rounded_[graph_.value(product).def.index()] = result;
     live_[i] = false;
   }
@@ -162,7 +185,8 @@ void Items::read(Item& item, ValueId operand) {
   const ValueId source = axes_.source(operand);
   item.reads.push_back(source);
   if (leaf(source)) return;
-  if (const ValueId memory = axes_.memory(source); memory != source) return read_memory(item, memory);
+  if (const ValueId memory = axes_.memory(source); memory != source)
+    return read_memory(item, memory);
   if (const int maker = item_of_[source.index()]; maker >= 0) item.registers.push_back(maker);
   if (const int maker = call_of_[source.index()]; maker >= 0) item.calls.push_back(maker);
 }
@@ -189,7 +213,8 @@ void Items::add_call(NodeId id) {
     if (const int maker = call_of_[memory.index()]; maker >= 0) call.calls.push_back(maker);
   }
   const int number = static_cast<int>(out_.calls.size());
-  for (std::size_t r = 0; r < node.num_results; ++r) call_of_[(call.rounded.valid() ? call.rounded : graph_.result(node, r)).index()] = number;
+  for (std::size_t r = 0; r < node.num_results; ++r)
+    call_of_[(call.rounded.valid() ? call.rounded : graph_.result(node, r)).index()] = number;
   out_.calls.push_back(std::move(call));
 }
 
@@ -295,6 +320,8 @@ void Items::run() {
 
 }  // namespace
 
-void find_items(const dag::Body& body, const Axes& axes, Target target, Fusion& out) { Items(body, axes, target, out).run(); }
+void find_items(const dag::Body& body, const Axes& axes, Target target, Fusion& out) {
+  Items(body, axes, target, out).run();
+}
 
 }  // namespace piper::backend

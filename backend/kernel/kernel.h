@@ -55,9 +55,9 @@ enum class Form : std::uint8_t {
   rows,
   // All elements of the results: row loops that are not in the results run in order; no reductions.
   sums,
-  order,     // one block, which sorts the positions of an index
-  scatter,   // all runs of equal indices in that order: they add to rows of a result
-  join,      // all rows of the result that have several runs
+  order,    // one block, which sorts the positions of an index
+  scatter,  // all runs of equal indices in that order: they add to rows of a result
+  join,     // all rows of the result that have several runs
 };
 
 /// A typed range of memory: a port of the body or a piece of its workspace.
@@ -71,9 +71,9 @@ struct KernelBuffer {
   // Port: into KernelBody::intervals: the address is that of global position 0, and the rank works
   // on its interval; -1: the address is that of its first element.
   std::int32_t interval = -1;
-  std::string name;          // unique in the body and an identifier: `block_3_mlp_0_up`
-  std::string label;         // a short identifier, not unique: `up`
-  std::string type;          // `param f32[dim: 64, hidden: 256]`, for comments
+  std::string name;   // unique in the body and an identifier: `block_3_mlp_0_up`
+  std::string label;  // a short identifier, not unique: `up`
+  std::string type;   // `param f32[dim: 64, hidden: 256]`, for comments
 };
 using BufferIndex = std::uint32_t;  // position in KernelBody::buffers
 
@@ -89,9 +89,9 @@ struct Runs {
   // kLength; first runs before others.
   BufferIndex partials = 0;
   std::int64_t positions = 0;
-  std::int64_t values = 0;     // number of possible indices
-  std::int64_t width = 1;      // elements at a position: those of its columns, one after the other
-  bool in_columns = false;     // every element is a position of its own
+  std::int64_t values = 0;  // number of possible indices
+  std::int64_t width = 1;   // elements at a position: those of its columns, one after the other
+  bool in_columns = false;  // every element is a position of its own
   static constexpr std::int64_t kLength = 128;
   bool several() const { return positions > kLength; }
   /// Runs that begin at different multiples of kLength in the order; twice as many rows of
@@ -119,21 +119,51 @@ struct Access {
 
 enum class Code : std::uint8_t {
   // values
-  load, constant, column,  // column: the position in the column loops, row-major, as i64
-  position,                // sum(index of loop i * access.strides[i]), as a floating number
-  add, sub, mul, div, maximum, minimum, neg, exp, log, sqrt, rsqrt, square, sin, cos, tanh, sigmoid, softplus, relu, gelu, silu,
+  load,
+  constant,
+  column,    // column: the position in the column loops, row-major, as i64
+  position,  // sum(index of loop i * access.strides[i]), as a floating number
+  add,
+  sub,
+  mul,
+  div,
+  maximum,
+  minimum,
+  neg,
+  exp,
+  log,
+  sqrt,
+  rsqrt,
+  square,
+  sin,
+  cos,
+  tanh,
+  sigmoid,
+  softplus,
+  relu,
+  gelu,
+  silu,
   // select_eq: (a, b, x): x where a == b, else 0.
-  relu_grad, gelu_grad, silu_grad, select_ge, select_lt, select_eq,
+  relu_grad,
+  gelu_grad,
+  silu_grad,
+  select_ge,
+  select_lt,
+  select_eq,
   select_other,  // (a, x): x where a, an i64, is not `ignore`, else 0
-  dropout, cast, round,  // round: to the nearest number that bf16 has, as f32
+  dropout,
+  cast,
+  round,  // round: to the nearest number that bf16 has, as f32
   // one value per row from the columns; available from the next pass on
-  row_sum, row_max, row_first,  // row_first: (a, b): the first column with a == b
+  row_sum,
+  row_max,
+  row_first,  // row_first: (a, b): the first column with a == b
   // effects
-  store,     // access = operand; on a buffer that accumulates: access (+)= operand
+  store,  // access = operand; on a buffer that accumulates: access (+)= operand
   // Access += operand over the rows: the buffer is cleared before the kernel unless the call says
   // accumulate.
   store_add,
-  total,     // a sum over all rows in f64, written to access at the end of the kernel
+  total,  // a sum over all rows in f64, written to access at the end of the kernel
 };
 
 /// One operation on registers. Row statements run once per row before the columns of pass `pass`
@@ -154,7 +184,7 @@ struct Statement {
   bool brief = false;
   // A descriptive identifier, not unique: `gelu`, `sum_exp`.
   std::string name;
-  std::int32_t op = -1;                     // of Kernel::ops, or -1
+  std::int32_t op = -1;  // of Kernel::ops, or -1
   // Dropout: the interval of samples in KernelBody::intervals; -1: the value has no samples.
   std::int32_t interval = -1;
   std::vector<std::int64_t> element_strides;  // dropout: position within the sample, per loop
@@ -164,7 +194,8 @@ struct Statement {
 
 /// The messages passed to PiperApi::fail if a check fails.
 inline constexpr const char* kIndexOutOfRange = "an index of `lookup` lies outside its table";
-inline constexpr const char* kTargetOutOfRange = "a target of `cross_entropy` is not a class number";
+inline constexpr const char* kTargetOutOfRange =
+    "a target of `cross_entropy` is not a class number";
 
 /// A range of source; `line` 0: no place.
 struct SourceLocation {
@@ -180,7 +211,7 @@ struct RangeCheck {
   BufferIndex buffer = 0;
   std::int64_t bound = 0;
   SourceLocation where = {};  // the operation that reads it
-  bool target = false;  // a class number of cross_entropy, else an index of lookup
+  bool target = false;        // a class number of cross_entropy, else an index of lookup
   std::optional<std::int32_t> ignore = {};
 };
 
@@ -195,9 +226,9 @@ struct Kernel {
   // By pass, row statements before column statements, operands before users.
   std::vector<Statement> statements;
   std::vector<RangeCheck> checks;
-  std::vector<std::string> ops;       // the fused ops, in order: `add`, `rms_norm`, `mul`
-  std::vector<std::string> values;    // the values these ops define
-  std::vector<SourceLocation> places;    // source locations of these ops
+  std::vector<std::string> ops;        // the fused ops, in order: `add`, `rms_norm`, `mul`
+  std::vector<std::string> values;     // the values these ops define
+  std::vector<SourceLocation> places;  // source locations of these ops
   // of a divided nest: `sum`, `join`, `order`, `scatter`; empty: an undivided nest, or the
   // remaining statements
   std::string part;
@@ -216,7 +247,7 @@ struct LibraryCall {
   bool accumulates = false;
   // Gemm of bf16: c is bf16, the sums are rounded once; only on GPUs and without `accumulates`.
   bool rounds = false;
-  std::string value;          // the value that it defines
+  std::string value;  // the value that it defines
 };
 
 using KernelStep = std::variant<Kernel, LibraryCall>;
@@ -226,7 +257,9 @@ using KernelStep = std::variant<Kernel, LibraryCall>;
 struct CallInterval {
   std::uint64_t first = 0;
   std::uint32_t interval = 0;  // into PiperRank::intervals
-  std::uint64_t begin(const PiperRank& rank) const { return first + rank.intervals[interval].first; }
+  std::uint64_t begin(const PiperRank& rank) const {
+    return first + rank.intervals[interval].first;
+  }
 };
 
 struct KernelBody {
@@ -234,7 +267,7 @@ struct KernelBody {
   std::vector<KernelBuffer> buffers;  // inputs, outputs, scratch
   std::vector<KernelStep> steps;
   std::uint32_t num_inputs = 0, num_outputs = 0;
-  std::int64_t scratch_bytes = 0;     // size of the workspace operand; 0: there is none
+  std::int64_t scratch_bytes = 0;  // size of the workspace operand; 0: there is none
   // The intervals that it reads from the rank, in the singular: `sample` of dropout, `element` of a
   // bucket; the call gives the begin of each.
   std::vector<std::string> intervals;
@@ -242,7 +275,8 @@ struct KernelBody {
 
 /// `in_place[i]`: the input whose memory output i takes over, or -1; used by update bodies. Empty:
 /// none. Every read of such an input happens before its memory is written.
-KernelBody build_kernels(const dag::Body& body, Target target = Target::cpu, const std::vector<int>& in_place = {});
+KernelBody build_kernels(const dag::Body& body, Target target = Target::cpu,
+                         const std::vector<int>& in_place = {});
 
 /// Bytes of workspace that the body needs; the same figure as KernelBody::scratch_bytes.
 std::int64_t scratch_bytes(const dag::Body& body, Target target);

@@ -11,7 +11,8 @@ namespace {
 /// All per-loop vectors of a statement, except empty ones.
 template <typename Visit>
 void each_strides(Statement& s, Visit visit) {
-  for (auto* strides : {&s.access.strides, &s.access.guard.strides, &s.element_strides, &s.sample_strides}) {
+  for (auto* strides :
+       {&s.access.strides, &s.access.guard.strides, &s.element_strides, &s.sample_strides}) {
     if (!strides->empty()) visit(*strides);
   }
 }
@@ -32,8 +33,10 @@ void add_column(Kernel& kernel) {
   const std::size_t loops = kernel.rows.size();
   kernel.columns.push_back(1);
   for (Statement& s : kernel.statements) {
-    if (s.code == Code::load || s.code == Code::position || is_effect(s.code)) s.access.strides.resize(loops, 0);
-    if (s.code == Code::load || s.code == Code::position || is_effect(s.code)) s.access.strides.push_back(0);
+    if (s.code == Code::load || s.code == Code::position || is_effect(s.code))
+      s.access.strides.resize(loops, 0);
+    if (s.code == Code::load || s.code == Code::position || is_effect(s.code))
+      s.access.strides.push_back(0);
     if (!s.access.guard.strides.empty()) s.access.guard.strides.push_back(0);
     if (s.code == Code::dropout) {
       s.element_strides.push_back(0);
@@ -44,7 +47,9 @@ void add_column(Kernel& kernel) {
 
 }  // namespace
 
-std::int64_t loop_extent(const Kernel& kernel, std::size_t loop) { return loop < kernel.rows.size() ? kernel.rows[loop] : kernel.columns[loop - kernel.rows.size()]; }
+std::int64_t loop_extent(const Kernel& kernel, std::size_t loop) {
+  return loop < kernel.rows.size() ? kernel.rows[loop] : kernel.columns[loop - kernel.rows.size()];
+}
 
 void collapse(Kernel& kernel) {
   std::vector<std::int64_t> extents = loops_of(kernel);
@@ -53,11 +58,17 @@ void collapse(Kernel& kernel) {
     const std::size_t o = outer - 1;
     const bool crosses = outer == rows;
     const auto fits = [&] {
-      const auto walks = [&](const std::vector<std::int64_t>& strides) { return strides.empty() || strides[o] == strides[outer] * extents[outer]; };
+      const auto walks = [&](const std::vector<std::int64_t>& strides) {
+        return strides.empty() || strides[o] == strides[outer] * extents[outer];
+      };
       for (const Statement& s : kernel.statements) {
-        if (!walks(s.access.strides) || !walks(s.access.guard.strides) || !walks(s.element_strides) || !walks(s.sample_strides)) return false;
+        if (!walks(s.access.strides) || !walks(s.access.guard.strides) ||
+            !walks(s.element_strides) || !walks(s.sample_strides))
+          return false;
         // A row loop becomes columns only if no statement runs once per row.
-        if (crosses && (is_reduction(s.code) || s.code == Code::column || s.code == Code::total || (is_effect(s.code) && s.row) || s.access.index >= 0)) return false;
+        if (crosses && (is_reduction(s.code) || s.code == Code::column || s.code == Code::total ||
+                        (is_effect(s.code) && s.row) || s.access.index >= 0))
+          return false;
         if (crosses && s.code == Code::store_add && s.access.strides[outer] == 0) return false;
       }
       return true;
@@ -65,7 +76,10 @@ void collapse(Kernel& kernel) {
     if (!fits()) continue;
     extents[outer] *= extents[o];
     extents.erase(extents.begin() + static_cast<std::ptrdiff_t>(o));
-    for (Statement& s : kernel.statements) each_strides(s, [&](auto& strides) { strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(o)); });
+    for (Statement& s : kernel.statements)
+      each_strides(s, [&](auto& strides) {
+        strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(o));
+      });
     if (o < rows) --rows;
   }
   set_loops(kernel, extents, rows);
@@ -77,7 +91,10 @@ void cut(Kernel& kernel, std::size_t loop, std::int64_t length) {
   const std::size_t at = loop < kernel.rows.size() ? loop : loop - kernel.rows.size();
   loops.insert(loops.begin() + static_cast<std::ptrdiff_t>(at), loops[at] / length);
   loops[at + 1] = length;
-  for (Statement& s : kernel.statements) each_strides(s, [&](auto& strides) { strides.insert(strides.begin() + static_cast<std::ptrdiff_t>(loop), strides[loop] * length); });
+  for (Statement& s : kernel.statements)
+    each_strides(s, [&](auto& strides) {
+      strides.insert(strides.begin() + static_cast<std::ptrdiff_t>(loop), strides[loop] * length);
+    });
 }
 
 void reorder_rows(Kernel& kernel, const std::vector<std::size_t>& order) {
@@ -90,7 +107,8 @@ void reorder_rows(Kernel& kernel, const std::vector<std::size_t>& order) {
 }
 
 void drop_columns(Kernel& kernel) {
-  for (Statement& s : kernel.statements) each_strides(s, [&](auto& strides) { strides.resize(kernel.rows.size()); });
+  for (Statement& s : kernel.statements)
+    each_strides(s, [&](auto& strides) { strides.resize(kernel.rows.size()); });
   kernel.columns.clear();
   add_column(kernel);
 }
@@ -100,14 +118,17 @@ void rows_to_columns(Kernel& kernel) {
   if (!kernel.rows.empty()) {
     kernel.columns = std::move(kernel.rows);
     kernel.rows.clear();
-    for (Statement& s : kernel.statements) each_strides(s, [&](auto& strides) { strides.pop_back(); });
+    for (Statement& s : kernel.statements)
+      each_strides(s, [&](auto& strides) { strides.pop_back(); });
   }
   find_row_statements(kernel);
 }
 
 bool is_row_statement(const Kernel& kernel, const Statement& s, std::size_t num_rows) {
   const auto same_in_columns = [&](const std::vector<std::int64_t>& strides) {
-    return std::all_of(strides.begin() + static_cast<std::ptrdiff_t>(std::min(num_rows, strides.size())), strides.end(), [](std::int64_t stride) { return stride == 0; });
+    return std::all_of(
+        strides.begin() + static_cast<std::ptrdiff_t>(std::min(num_rows, strides.size())),
+        strides.end(), [](std::int64_t stride) { return stride == 0; });
   };
   if (is_reduction(s.code) || s.code == Code::column || s.code == Code::dropout) return false;
   if (s.code == Code::store_add && s.access.index >= 0) return false;

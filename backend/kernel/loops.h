@@ -14,7 +14,9 @@
 
 namespace piper::backend {
 
-inline std::int64_t product(const std::vector<std::int64_t>& extents) { return std::accumulate(extents.begin(), extents.end(), std::int64_t{1}, std::multiplies<>()); }
+inline std::int64_t product(const std::vector<std::int64_t>& extents) {
+  return std::accumulate(extents.begin(), extents.end(), std::int64_t{1}, std::multiplies<>());
+}
 
 /// Loops are numbered rows first, then columns.
 std::int64_t loop_extent(const Kernel& kernel, std::size_t loop);

@@ -14,7 +14,11 @@ using tensor::ValueId;
 class Along {
  public:
   Along(Lowering& lowering, const Item& item)
-      : lowering_(lowering), item_(item), node_(lowering.graph_.node(item.node)), operands_(lowering.graph_.operands(node_)), label_(lowering.name(item.result)) {
+      : lowering_(lowering),
+        item_(item),
+        node_(lowering.graph_.node(item.node)),
+        operands_(lowering.graph_.operands(node_)),
+        label_(lowering.name(item.result)) {
     for (const Axis axis : item.columns) extent_ *= lowering.axes_.extent(axis);
     inverse_ = 1.0 / static_cast<double>(extent_);
     x_ = operand(0);
@@ -44,7 +48,9 @@ class Along {
   // ---- statements
   Id operand(std::size_t i) { return lowering_.value(operands_[i]); }
   Id number(Id like, double value) { return lowering_.number(like, value); }
-  Id op(Code code, std::string name, Id a, Id b = -1) { return lowering_.op(code, std::move(name), a, b); }
+  Id op(Code code, std::string name, Id a, Id b = -1) {
+    return lowering_.op(code, std::move(name), a, b);
+  }
   Id row_sum(std::string name, Id a) { return op(Code::row_sum, std::move(name), a); }
   Id column() {
     Statement s;
@@ -66,18 +72,26 @@ class Along {
   }
 
   // ---- parts
-  Id shifted_exp() { return op(Code::exp, "e", op(Code::sub, "shifted", x_, op(Code::row_max, "largest", x_))); }
-  Id log_sum_exp() { return op(Code::add, "log_sum_exp", op(Code::row_max, "largest", x_), op(Code::log, "log_sum", row_sum("sum_exp", shifted_exp()))); }
+  Id shifted_exp() {
+    return op(Code::exp, "e", op(Code::sub, "shifted", x_, op(Code::row_max, "largest", x_)));
+  }
+  Id log_sum_exp() {
+    return op(Code::add, "log_sum_exp", op(Code::row_max, "largest", x_),
+              op(Code::log, "log_sum", row_sum("sum_exp", shifted_exp())));
+  }
   Id softmax(const std::string& name) {
     const Id e = shifted_exp();
     return op(Code::mul, name, e, op(Code::div, "scale", number(e, 1), row_sum("sum_exp", e)));
   }
-  Id mean(std::string name, Id sum) { return op(Code::mul, std::move(name), sum, number(sum, inverse_)); }
+  Id mean(std::string name, Id sum) {
+    return op(Code::mul, std::move(name), sum, number(sum, inverse_));
+  }
   Id centered(Id a) { return op(Code::sub, "centered", a, mean("mean", row_sum("sum", a))); }
   /// 1 / sqrt(mean square + epsilon)
   Id inverse_rms(Id a) {
     const Id square = mean("mean_square", row_sum("sum_square", op(Code::square, "square", a)));
-    return op(Code::rsqrt, "inverse_rms", op(Code::add, "variance", square, number(a, node_.attrs.scalar)));
+    return op(Code::rsqrt, "inverse_rms",
+              op(Code::add, "variance", square, number(a, node_.attrs.scalar)));
   }
 
   // ---- results
@@ -101,15 +115,18 @@ class Along {
 
   Id log_softmax_grad() {
     const Id dy = operand(1);
-    return op(Code::sub, label_, dy, op(Code::mul, "share", op(Code::exp, "probability", x_), row_sum("sum_dy", dy)));
+    return op(Code::sub, label_, dy,
+              op(Code::mul, "share", op(Code::exp, "probability", x_), row_sum("sum_dy", dy)));
   }
 
   Id rms_norm_grad() {
     const Id dy = operand(1);
     const Id r = inverse_rms(x_);
     const Id dot = row_sum("dot", op(Code::mul, "product", x_, dy));
-    const Id factor = op(Code::mul, "factor", mean("mean_dot", dot), op(Code::mul, "cube", op(Code::square, "square", r), r));
-    return op(Code::sub, label_, op(Code::mul, "scaled", dy, r), op(Code::mul, "along", x_, factor));
+    const Id factor = op(Code::mul, "factor", mean("mean_dot", dot),
+                         op(Code::mul, "cube", op(Code::square, "square", r), r));
+    return op(Code::sub, label_, op(Code::mul, "scaled", dy, r),
+              op(Code::mul, "along", x_, factor));
   }
 
   Id layer_norm() {
@@ -124,7 +141,8 @@ class Along {
     const Id mean_dy = mean("mean_dy", row_sum("sum_dy", dy));
     const Id dot = row_sum("dot", op(Code::mul, "product", c, dy));
     const Id factor = op(Code::mul, "factor", mean("mean_dot", dot), op(Code::square, "square", r));
-    const Id rest = op(Code::sub, "rest", op(Code::sub, "centered_dy", dy, mean_dy), op(Code::mul, "along", c, factor));
+    const Id rest = op(Code::sub, "rest", op(Code::sub, "centered_dy", dy, mean_dy),
+                       op(Code::mul, "along", c, factor));
     return op(Code::mul, label_, rest, r);
   }
 
@@ -146,21 +164,24 @@ class Along {
   // ---- cross-entropy
   /// The class of every row, which is checked.
   Id target() {
-    lowering_.kernel_.checks.push_back({lowering_.buffers_.of(lowering_.axes_.memory(operands_[1])), extent_, lowering_.place(node_), true, node_.attrs.ignore});
+    lowering_.kernel_.checks.push_back({lowering_.buffers_.of(lowering_.axes_.memory(operands_[1])),
+                                        extent_, lowering_.place(node_), true, node_.attrs.ignore});
     return operand(1);
   }
 
   /// Whether the register is a plain load, so that the element of another column is at a fixed
   /// distance in memory. A guard or an index applies only to the column of the loop.
   static bool lies_in_its_row(const Statement& s) {
-    return s.code == Code::load && !s.row && s.access.guard.strides.empty() && s.operands[0] < 0 && s.access.index < 0;
+    return s.code == Code::load && !s.row && s.access.guard.strides.empty() && s.operands[0] < 0 &&
+           s.access.index < 0;
   }
 
   /// The element of `x` at the target: read from memory if one loop walks a row there, else summed
   /// out of the row.
   Id picked(Id target) {
     const Statement& s = lowering_.kernel_.statements[static_cast<std::size_t>(x_)];
-    const bool one_axis = !node_.attrs.ignore && item_.columns.size() == 1 && lies_in_its_row(s) && lowering_.kernel_.columns.size() == 1;
+    const bool one_axis = !node_.attrs.ignore && item_.columns.size() == 1 && lies_in_its_row(s) &&
+                          lowering_.kernel_.columns.size() == 1;
     if (!one_axis) return row_sum("picked", select("at_target", target, x_));
     Statement pick = s;
     pick.access.index = target;

@@ -46,7 +46,9 @@ void Lowering::choose_loops() {
   for (int i : step_.items) {
     const Item& item = fusion_.items[static_cast<std::size_t>(i)];
     if (item.space != all) continue;
-    const int rank = item.kind == Item::Kind::scatter ? 3 : item.kind == Item::Kind::along || item.kind == Item::Kind::gather ? 2 : 1;
+    const int rank = item.kind == Item::Kind::scatter                                    ? 3
+                     : item.kind == Item::Kind::along || item.kind == Item::Kind::gather ? 2
+                                                                                         : 1;
     if (rank <= best) continue;
     best = rank;
     ValueId value = item.result;
@@ -70,7 +72,9 @@ void Lowering::choose_loops() {
   }
   for (const bool column : {false, true}) {
     for (Axis axis : reference) {
-      if (axes_.extent(axis) == 1 || std::binary_search(columns_.begin(), columns_.end(), axis) != column) continue;
+      if (axes_.extent(axis) == 1 ||
+          std::binary_search(columns_.begin(), columns_.end(), axis) != column)
+        continue;
       loops_.push_back(axis);
       (column ? kernel_.columns : kernel_.rows).push_back(axes_.extent(axis));
     }
@@ -85,7 +89,8 @@ Access Lowering::access(BufferIndex buffer, std::span<const Axis> axes) const {
   std::int64_t stride = 1;
   for (std::size_t d = axes.size(); d-- > 0;) {
     const auto loop = std::find(loops_.begin(), loops_.end(), axes[d]);
-    if (loop != loops_.end()) access.strides[static_cast<std::size_t>(loop - loops_.begin())] = stride;
+    if (loop != loops_.end())
+      access.strides[static_cast<std::size_t>(loop - loops_.begin())] = stride;
     stride *= axes_.extent(axes[d]);
   }
   return access;
@@ -96,9 +101,14 @@ Lowering::Id Lowering::add(Statement s) {
     // Equal statements are one.
     for (std::size_t i = 0; i < kernel_.statements.size(); ++i) {
       const Statement& t = kernel_.statements[i];
-      if (t.code == s.code && t.dtype == s.dtype && std::equal(t.operands, t.operands + 3, s.operands) && piper_bits(t.scalar) == piper_bits(s.scalar) &&
-          t.key == s.key && t.ignore == s.ignore && t.brief == s.brief && t.access.buffer == s.access.buffer && t.access.strides == s.access.strides && t.access.offset == s.access.offset && t.access.guard == s.access.guard && t.access.index == s.access.index &&
-          t.access.index_stride == s.access.index_stride && t.interval == s.interval && t.element_strides == s.element_strides && t.sample_strides == s.sample_strides) {
+      if (t.code == s.code && t.dtype == s.dtype &&
+          std::equal(t.operands, t.operands + 3, s.operands) &&
+          piper_bits(t.scalar) == piper_bits(s.scalar) && t.key == s.key && t.ignore == s.ignore &&
+          t.brief == s.brief && t.access.buffer == s.access.buffer &&
+          t.access.strides == s.access.strides && t.access.offset == s.access.offset &&
+          t.access.guard == s.access.guard && t.access.index == s.access.index &&
+          t.access.index_stride == s.access.index_stride && t.interval == s.interval &&
+          t.element_strides == s.element_strides && t.sample_strides == s.sample_strides) {
         return static_cast<Id>(i);
       }
     }
@@ -111,12 +121,22 @@ Lowering::Id Lowering::add(Statement s) {
 
 bool Lowering::is_rounded(Id id) const {
   const Statement& s = kernel_.statements[static_cast<std::size_t>(id)];
-  const auto operands = [&] { return std::all_of(s.operands, s.operands + 3, [&](Id each) { return each < 0 || is_rounded(each); }); };
+  const auto operands = [&] {
+    return std::all_of(s.operands, s.operands + 3,
+                       [&](Id each) { return each < 0 || is_rounded(each); });
+  };
   switch (s.code) {
     case Code::round: return true;
     case Code::load: return tensor::is_narrow(buffers_.at(s.access.buffer).dtype) && operands();
-    case Code::constant: return s.dtype == DType::f32 && static_cast<double>(piper_round_bf16(static_cast<float>(s.scalar))) == s.scalar;
-    case Code::neg: case Code::maximum: case Code::minimum: case Code::relu: case Code::relu_grad: case Code::row_max: return operands();
+    case Code::constant:
+      return s.dtype == DType::f32 &&
+             static_cast<double>(piper_round_bf16(static_cast<float>(s.scalar))) == s.scalar;
+    case Code::neg:
+    case Code::maximum:
+    case Code::minimum:
+    case Code::relu:
+    case Code::relu_grad:
+    case Code::row_max: return operands();
     default: return false;
   }
 }
@@ -141,7 +161,8 @@ Lowering::Id Lowering::load(ValueId memory, std::span<const Axis> axes) {
 }
 
 Lowering::Id Lowering::value(ValueId operand) {
-  if (const auto number = axes_.constant(operand)) return constant(tensor::wide(graph_.type(operand).dtype), *number);
+  if (const auto number = axes_.constant(operand))
+    return constant(tensor::wide(graph_.type(operand).dtype), *number);
   const ValueId source = axes_.source(operand);
   if (const auto found = defined_.find(source); found != defined_.end()) return found->second;
   return load(axes_.memory(source), axes_.of(source));
@@ -155,7 +176,8 @@ void Lowering::store(BufferIndex buffer, std::span<const Axis> axes, Id id) {
   s.access = access(buffer, axes);
   // A column value without a column stride: columns of extent 1.
   s.row = gives_row_value(kernel_.statements[static_cast<std::size_t>(id)]) &&
-          std::all_of(s.access.strides.begin() + static_cast<std::ptrdiff_t>(num_rows_), s.access.strides.end(), [](std::int64_t stride) { return stride == 0; });
+          std::all_of(s.access.strides.begin() + static_cast<std::ptrdiff_t>(num_rows_),
+                      s.access.strides.end(), [](std::int64_t stride) { return stride == 0; });
   add(std::move(s));
 }
 
@@ -217,19 +239,24 @@ Lowering::Id Lowering::pointwise(const Item& item) {
       return add(std::move(s));
     }
     case Op::iota: {
-      const Id step = op(Code::mul, "ramp", position(axes_.of(item.result)[0], tensor::wide(node.attrs.shape.dtype)), constant(tensor::wide(node.attrs.shape.dtype), node.attrs.scalar));
+      const Id step = op(Code::mul, "ramp",
+                         position(axes_.of(item.result)[0], tensor::wide(node.attrs.shape.dtype)),
+                         constant(tensor::wide(node.attrs.shape.dtype), node.attrs.scalar));
       return op(Code::add, label, step, number(step, node.attrs.scalar2));
     }
-    case Op::permute: case Op::broadcast: case Op::rename: return ids[0];
-    case Op::sum: return ids[0];  // over nothing
-    // clang-format off
+    case Op::permute:
+    case Op::broadcast:
+    case Op::rename: return ids[0];
+    case Op::sum:
+      return ids[0];  // over nothing
+                      // clang-format off
     case Op::fill: case Op::max: case Op::max_grad: case Op::softmax: case Op::softmax_grad:
     case Op::log_softmax: case Op::log_softmax_grad: case Op::rms_norm: case Op::rms_norm_grad:
     case Op::layer_norm: case Op::layer_norm_grad: case Op::cross_entropy:
     case Op::cross_entropy_grad: case Op::lookup: case Op::lookup_grad: case Op::slice:
     case Op::pad: case Op::shift: case Op::concat: case Op::rotary: case Op::contract:
     case Op::contract_add: case Op::attend: case Op::attend_grad: break;
-    // clang-format on
+                      // clang-format on
   }
   llvm_unreachable("no pointwise operation");
 }
@@ -274,7 +301,9 @@ void Lowering::gather(const Item& item) {
   const auto operands = graph_.operands(graph_.node(item.node));
   const ValueId table = axes_.memory(operands[0]);
   const auto rest = axes_.of(operands[0]).subspan(1);
-  kernel_.checks.push_back({buffers_.of(axes_.memory(operands[1])), graph_.type(operands[0]).dims[0].extent, place(graph_.node(item.node))});
+  kernel_.checks.push_back({buffers_.of(axes_.memory(operands[1])),
+                            graph_.type(operands[0]).dims[0].extent,
+                            place(graph_.node(item.node))});
   Statement s;
   s.code = Code::load;
   s.dtype = tensor::wide(graph_.type(table).dtype);
@@ -291,12 +320,14 @@ Lowering::Id Lowering::position(Axis axis, DType dtype) {
   s.code = Code::position;
   s.dtype = dtype;
   s.access.strides.assign(loops_.size(), 0);
-  if (const auto loop = std::find(loops_.begin(), loops_.end(), axis); loop != loops_.end()) s.access.strides[static_cast<std::size_t>(loop - loops_.begin())] = 1;
+  if (const auto loop = std::find(loops_.begin(), loops_.end(), axis); loop != loops_.end())
+    s.access.strides[static_cast<std::size_t>(loop - loops_.begin())] = 1;
   s.name = "position";
   return add(std::move(s));
 }
 
-Lowering::Id Lowering::load_moved(ValueId operand, ValueId result, Symbol dim, std::int64_t places, std::int64_t first, std::int64_t end, Id otherwise) {
+Lowering::Id Lowering::load_moved(ValueId operand, ValueId result, Symbol dim, std::int64_t places,
+                                  std::int64_t first, std::int64_t end, Id otherwise) {
   const tensor::Type& from = graph_.type(operand);
   Statement s;
   s.code = Code::load;
@@ -329,18 +360,23 @@ void Lowering::moved(const Item& item) {
   const Symbol dim = node.attrs.dims[0];
   const auto extent = [&](ValueId value) { return axes_.extent(axes_.axis(value, dim)); };
   const std::int64_t all = extent(item.result), from = node.attrs.from;
-  const auto load = [&](std::size_t i, std::int64_t places, std::int64_t first, std::int64_t end, Id otherwise = -1) {
+  const auto load = [&](std::size_t i, std::int64_t places, std::int64_t first, std::int64_t end,
+                        Id otherwise = -1) {
     return load_moved(operands[i], item.result, dim, places, first, end, otherwise);
   };
   if (node.op == Op::slice) return define(item.result, load(0, from, 0, all));
-  if (node.op == Op::pad) return define(item.result, load(0, -from, from, from + extent(operands[0])));
-  if (node.op == Op::shift) return define(item.result, load(0, -from, std::max<std::int64_t>(from, 0), std::min(all, all + from)));
+  if (node.op == Op::pad)
+    return define(item.result, load(0, -from, from, from + extent(operands[0])));
+  if (node.op == Op::shift)
+    return define(item.result,
+                  load(0, -from, std::max<std::int64_t>(from, 0), std::min(all, all + from)));
   if (node.op == Op::concat) {
     const std::int64_t first = extent(operands[0]);
     return define(item.result, load(0, 0, 0, first, load(1, -first, first, all)));
   }
   const std::int64_t half = all / 2;
-  const Id x = load(0, 0, 0, all), ahead = load(0, half, 0, half), behind = load(0, -half, half, all);
+  const Id x = load(0, 0, 0, all), ahead = load(0, half, 0, half),
+           behind = load(0, -half, half, all);
   const auto table = [&](std::size_t i) { return load(i, 0, 0, half, load(i, -half, half, all)); };
   const Id turned = op(Code::mul, "turned", op(Code::sub, "other", behind, ahead), table(2));
   define(item.result, op(Code::add, name(item.result), op(Code::mul, "kept", x, table(1)), turned));
@@ -349,7 +385,9 @@ void Lowering::moved(const Item& item) {
 void Lowering::scatter(const Item& item) {
   const auto operands = graph_.operands(graph_.node(item.node));
   const auto rest = axes_.of(item.result).subspan(1);
-  kernel_.checks.push_back({buffers_.of(axes_.memory(operands[0])), graph_.type(item.result).dims[0].extent, place(graph_.node(item.node))});
+  kernel_.checks.push_back({buffers_.of(axes_.memory(operands[0])),
+                            graph_.type(item.result).dims[0].extent,
+                            place(graph_.node(item.node))});
   const Id dy = value(operands[1]);
   const Id index = value(operands[0]);
   Statement s;
@@ -376,8 +414,10 @@ void Lowering::lower(const Item& item) {
   // The type of an operation follows from its operand alone, so that the bits do not depend on
   // fusion.
   const auto operands = graph_.operands(graph_.node(item.node));
-  brief_ = target_ != Target::cpu && !operands.empty() && tensor::is_narrow(graph_.type(operands[0]).dtype);
-  kernel_.ops.emplace_back(item.kind == Item::Kind::addend ? "copy" : tensor::info(graph_.node(item.node).op).name);
+  brief_ = target_ != Target::cpu && !operands.empty() &&
+           tensor::is_narrow(graph_.type(operands[0]).dtype);
+  kernel_.ops.emplace_back(
+      item.kind == Item::Kind::addend ? "copy" : tensor::info(graph_.node(item.node).op).name);
   kernel_.places.push_back(place(graph_.node(item.node)));
   kernel_.values.push_back(std::string(graph_.context().text(graph_.value(item.result).name)));
   switch (item.kind) {
@@ -388,7 +428,8 @@ void Lowering::lower(const Item& item) {
     case Item::Kind::moved: return moved(item);
     case Item::Kind::scatter: return scatter(item);
     case Item::Kind::addend:
-      return store(buffers_.of(item.result), axes_.of(item.result), value(graph_.operands(graph_.node(item.node))[2]));
+      return store(buffers_.of(item.result), axes_.of(item.result),
+                   value(graph_.operands(graph_.node(item.node))[2]));
   }
 }
 
@@ -398,18 +439,22 @@ Kernel Lowering::run() {
   collapse(kernel_);
   std::vector<RangeCheck> checks;
   for (const RangeCheck& check : kernel_.checks) {
-    const bool known = std::any_of(checks.begin(), checks.end(), [&](const RangeCheck& c) { return c.buffer == check.buffer && c.bound == check.bound && c.ignore == check.ignore; });
+    const bool known = std::any_of(checks.begin(), checks.end(), [&](const RangeCheck& c) {
+      return c.buffer == check.buffer && c.bound == check.bound && c.ignore == check.ignore;
+    });
     if (!known) checks.push_back(check);
   }
   kernel_.checks = std::move(checks);
   return std::move(kernel_);
 }
 
-Kernel lower_nest(const dag::Body& body, const Axes& axes, const Fusion& fusion, const FusedStep& step, const StepBuffers& buffers, Target target) {
+Kernel lower_nest(const dag::Body& body, const Axes& axes, const Fusion& fusion,
+                  const FusedStep& step, const StepBuffers& buffers, Target target) {
   return Lowering(body, axes, fusion, step, buffers, target).run();
 }
 
-Kernel lower_sequence(const dag::Body& body, const Axes& axes, const Fusion& fusion, const FusedStep& step, const StepBuffers& buffers) {
+Kernel lower_sequence(const dag::Body& body, const Axes& axes, const Fusion& fusion,
+                      const FusedStep& step, const StepBuffers& buffers) {
   Kernel kernel = lower_nest(body, axes, fusion, step, buffers, Target::cpu);
   const std::int64_t columns = product(kernel.columns);
   const auto row = [&](DType dtype) { return buffers.temporary(dtype, columns, "row", "one row"); };

@@ -20,9 +20,11 @@ struct StepBuffers {
   std::function<BufferIndex(tensor::ValueId memory)> of;
   // Whether another step or a port reads it.
   std::function<bool(tensor::ValueId memory)> needed;
-  std::function<BufferIndex(int port)> port;                                  // an output port
+  std::function<BufferIndex(int port)> port;  // an output port
   // Scratch for this step.
-  std::function<BufferIndex(tensor::DType dtype, std::int64_t elements, std::string_view name, std::string_view what)> temporary;
+  std::function<BufferIndex(tensor::DType dtype, std::int64_t elements, std::string_view name,
+                            std::string_view what)>
+      temporary;
   // An interval that the body reads, by its name there.
   std::function<std::int32_t(const char* of)> interval;
   std::function<const KernelBuffer&(BufferIndex buffer)> at;  // valid until the next `temporary`
@@ -31,10 +33,12 @@ struct StepBuffers {
 };
 
 /// The loop nest with its statements in dependence order: no passes yet.
-Kernel lower_nest(const dag::Body& body, const Axes& axes, const Fusion& fusion, const FusedStep& step, const StepBuffers& buffers, Target target);
+Kernel lower_nest(const dag::Body& body, const Axes& axes, const Fusion& fusion,
+                  const FusedStep& step, const StepBuffers& buffers, Target target);
 
 /// The loop nest as one thread runs it.
-Kernel lower_sequence(const dag::Body& body, const Axes& axes, const Fusion& fusion, const FusedStep& step, const StepBuffers& buffers);
+Kernel lower_sequence(const dag::Body& body, const Axes& axes, const Fusion& fusion,
+                      const FusedStep& step, const StepBuffers& buffers);
 
 /// `block.3.mlp.0.gelu` -> `gelu`, `d.block.3.mlp.0.up.contract` -> `d_up`; an identifier.
 std::string short_name(std::string_view name);

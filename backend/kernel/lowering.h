@@ -20,8 +20,15 @@ namespace piper::backend {
 
 class Lowering {
  public:
-  Lowering(const dag::Body& body, const Axes& axes, const Fusion& fusion, const FusedStep& step, const StepBuffers& buffers, Target target)
-      : body_(body), graph_(body.graph), axes_(axes), fusion_(fusion), step_(step), buffers_(buffers), target_(target) {}
+  Lowering(const dag::Body& body, const Axes& axes, const Fusion& fusion, const FusedStep& step,
+           const StepBuffers& buffers, Target target)
+      : body_(body),
+        graph_(body.graph),
+        axes_(axes),
+        fusion_(fusion),
+        step_(step),
+        buffers_(buffers),
+        target_(target) {}
 
   Kernel run();
 
@@ -75,7 +82,9 @@ class Lowering {
   Id rounded(Id a, tensor::DType dtype);
   /// Whether all its results are bf16 numbers.
   bool is_rounded(Id a) const;
-  tensor::DType dtype_of(Id id) const { return kernel_.statements[static_cast<std::size_t>(id)].dtype; }
+  tensor::DType dtype_of(Id id) const {
+    return kernel_.statements[static_cast<std::size_t>(id)].dtype;
+  }
   Id number(Id like, double value) { return constant(dtype_of(like), value); }
 
   // ---- values
@@ -84,12 +93,17 @@ class Lowering {
   Access access(BufferIndex buffer, std::span<const Axis> axes) const;
   /// The element of `operand` at the position in `result` plus `places` along `dim`, if the
   /// position in `result` is in [first, end); else `otherwise`, or 0.
-  Id load_moved(tensor::ValueId operand, tensor::ValueId result, Symbol dim, std::int64_t places, std::int64_t first, std::int64_t end, Id otherwise = -1);
+  Id load_moved(tensor::ValueId operand, tensor::ValueId result, Symbol dim, std::int64_t places,
+                std::int64_t first, std::int64_t end, Id otherwise = -1);
   Id position(Axis axis, tensor::DType dtype);
   void define(tensor::ValueId result, Id id);
   void store(BufferIndex buffer, std::span<const Axis> axes, Id id);
-  SourceLocation place(const tensor::Node& node) const { return location_of(graph_.context().locations, node.loc); }
-  std::string name(tensor::ValueId value) const { return short_name(graph_.context().text(graph_.value(value).name)); }
+  SourceLocation place(const tensor::Node& node) const {
+    return location_of(graph_.context().locations, node.loc);
+  }
+  std::string name(tensor::ValueId value) const {
+    return short_name(graph_.context().text(graph_.value(value).name));
+  }
 
   const dag::Body& body_;
   const tensor::Graph& graph_;
@@ -99,10 +113,10 @@ class Lowering {
   const StepBuffers& buffers_;
   const Target target_;
   Kernel kernel_;
-  std::vector<Axis> loops_;      // rows, then columns; extents above 1
-  std::size_t num_rows_ = 0;     // number of rows among them
-  Space columns_;                // all column axes, also of extent 1
-  bool brief_ = false;           // of the current op
+  std::vector<Axis> loops_;   // rows, then columns; extents above 1
+  std::size_t num_rows_ = 0;  // number of rows among them
+  Space columns_;             // all column axes, also of extent 1
+  bool brief_ = false;        // of the current op
   std::map<tensor::ValueId, Id> defined_;
 };
 

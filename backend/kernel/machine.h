@@ -57,7 +57,8 @@ class Machine {
   template <typename T>
   void join(const Kernel& kernel, const Statement& sum);
   template <typename T>
-  void add_to_place(const Kernel& kernel, const Statement& sum, std::int64_t index, const std::vector<T>& added);
+  void add_to_place(const Kernel& kernel, const Statement& sum, std::int64_t index,
+                    const std::vector<T>& added);
 
   // One statement over n elements from column `column` of the innermost loop; a row statement has n
   // = 1.
@@ -90,13 +91,18 @@ class Machine {
   /// The number of the block's first element within the row.
   std::int64_t column() const {
     std::int64_t column = 0;
-    for (std::size_t c = 0; c < kernel_->columns.size(); ++c) column = column * kernel_->columns[c] + position_[kernel_->rows.size() + c];
+    for (std::size_t c = 0; c < kernel_->columns.size(); ++c)
+      column = column * kernel_->columns[c] + position_[kernel_->rows.size() + c];
     return column;
   }
   template <typename T>
-  static const T* get(std::int32_t operand) { return reinterpret_cast<const T*>(registers()[operand].lane_bytes); }
+  static const T* get(std::int32_t operand) {
+    return reinterpret_cast<const T*>(registers()[operand].lane_bytes);
+  }
   /// The type of the first operand.
-  tensor::DType operand_dtype(const Statement& s) const { return kernel_->statements[static_cast<std::size_t>(s.operands[0])].dtype; }
+  tensor::DType operand_dtype(const Statement& s) const {
+    return kernel_->statements[static_cast<std::size_t>(s.operands[0])].dtype;
+  }
   static std::vector<Register>& pool() {
     static thread_local std::vector<Register> registers;
     return registers;
@@ -121,7 +127,8 @@ void Machine::each_block(const Kernel& kernel, Block block) {
       block(std::min(kBlock, kernel.columns.back() - j));
     }
     std::size_t loop = last;
-    while (loop > first && ++position_[loop - 1] == kernel.columns[loop - 1 - first]) position_[--loop] = 0;
+    while (loop > first && ++position_[loop - 1] == kernel.columns[loop - 1 - first])
+      position_[--loop] = 0;
     if (loop == first) break;
   }
   position_[last] = 0;

@@ -9,12 +9,21 @@ namespace {
 /// Keywords and alternative tokens of C++20, except those in `_t`, which are recognised by their
 /// form.
 constexpr std::string_view kWords[] = {
-    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char", "class", "co_await", "co_return", "co_yield",
-    "compl", "concept", "const", "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else",
-    "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not",
-    "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires", "return", "short", "signed", "sizeof",
-    "static", "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "union",
-    "unsigned", "using", "virtual", "void", "volatile", "while", "xor", "xor_eq"};
+    "alignas",       "alignof",     "and",        "and_eq",    "asm",       "auto",
+    "bitand",        "bitor",       "bool",       "break",     "case",      "catch",
+    "char",          "class",       "co_await",   "co_return", "co_yield",  "compl",
+    "concept",       "const",       "const_cast", "consteval", "constexpr", "constinit",
+    "continue",      "decltype",    "default",    "delete",    "do",        "double",
+    "dynamic_cast",  "else",        "enum",       "explicit",  "export",    "extern",
+    "false",         "float",       "for",        "friend",    "goto",      "if",
+    "inline",        "int",         "long",       "mutable",   "namespace", "new",
+    "noexcept",      "not",         "not_eq",     "nullptr",   "operator",  "or",
+    "or_eq",         "private",     "protected",  "public",    "register",  "reinterpret_cast",
+    "requires",      "return",      "short",      "signed",    "sizeof",    "static",
+    "static_assert", "static_cast", "struct",     "switch",    "template",  "this",
+    "thread_local",  "throw",       "true",       "try",       "typedef",   "typeid",
+    "typename",      "union",       "unsigned",   "using",     "virtual",   "void",
+    "volatile",      "while",       "xor",        "xor_eq"};
 static_assert(std::ranges::is_sorted(kWords));
 
 /// Declarations of runtime/abi.h and runtime/kernel_math.h, and the macros of <stdint.h>.
@@ -28,8 +37,9 @@ constexpr std::string_view kOwnSuffixes[] = {"_at", "_calls", "_adds", "_lanes"}
 bool taken(std::string_view name) {
   const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
   const auto ends = [&](std::string_view suffix) { return name.ends_with(suffix); };
-  return std::ranges::binary_search(kWords, name) || std::ranges::any_of(kHeaderPrefixes, begins) || std::ranges::any_of(kHeaderSuffixes, ends) ||
-         std::ranges::any_of(kOwnPrefixes, begins) || std::ranges::any_of(kOwnSuffixes, ends);
+  return std::ranges::binary_search(kWords, name) || std::ranges::any_of(kHeaderPrefixes, begins) ||
+         std::ranges::any_of(kHeaderSuffixes, ends) || std::ranges::any_of(kOwnPrefixes, begins) ||
+         std::ranges::any_of(kOwnSuffixes, ends);
 }
 
 }  // namespace
@@ -50,7 +60,8 @@ std::string identifier(std::string_view text) {
 
 std::string comment(std::string_view text) {
   std::string out(text);
-  std::replace_if(out.begin(), out.end(), [](char c) { return c == '\n' || c == '\r' || c == '\\'; }, '/');
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return c == '\n' || c == '\r' || c == '\\'; }, '/');
   return out;
 }
 
@@ -61,7 +72,9 @@ std::string quoted(std::string_view text) {
     if (c == '"' || c == '\\') {
       out += {'\\', c};
     } else if (byte < 32 || byte > 126 || c == '?') {
-      const char digits[] = {'\\', static_cast<char>('0' + (byte >> 6)), static_cast<char>('0' + (byte >> 3 & 7)), static_cast<char>('0' + (byte & 7))};
+      const char digits[] = {'\\', static_cast<char>('0' + (byte >> 6)),
+                             static_cast<char>('0' + (byte >> 3 & 7)),
+                             static_cast<char>('0' + (byte & 7))};
       out.append(digits, 4);
     } else {
       out += c;

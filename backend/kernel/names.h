@@ -31,7 +31,8 @@ std::string comment(std::string_view text);
 /// The names of one scope: all different.
 class NameScope {
  public:
-  NameScope(std::initializer_list<std::string_view> reserved = {}) : names_(reserved.begin(), reserved.end()) {}
+  NameScope(std::initializer_list<std::string_view> reserved = {})
+      : names_(reserved.begin(), reserved.end()) {}
 
   /// Reserves a name of the printer.
   void add_own(const std::string& name) { names_.insert(name); }

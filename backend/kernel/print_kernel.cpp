@@ -19,7 +19,10 @@ namespace {
 bool has_access(const Statement& s) { return s.code == Code::load || is_effect(s.code); }
 
 bool names_word(const std::string& text, const std::string& word) {
-  const auto in_word = [&](std::size_t i) { return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '_'); };
+  const auto in_word = [&](std::size_t i) {
+    return i < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '_');
+  };
   for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
     if ((at == 0 || !in_word(at - 1)) && !in_word(at + word.size())) return true;
   }
@@ -41,7 +44,8 @@ class Printer : StatementPrinter {
   /// then takes wrong elements of neighbouring rows (masked loads, permutations of eight doubles).
   void loop(const std::string& variable, std::int64_t extent) {
     out_ += "#pragma GCC unroll 1\n";
-    open("for (int64_t " + variable + " = 0; " + variable + " < " + std::to_string(extent) + "; ++" + variable + ")");
+    open("for (int64_t " + variable + " = 0; " + variable + " < " + std::to_string(extent) +
+         "; ++" + variable + ")");
   }
   void statement(std::size_t i);
   void columns(std::size_t begin, std::size_t end);
@@ -67,17 +71,23 @@ void Printer::statement(std::size_t i) {
     case Code::constant: return;
     case Code::store: {
       const std::string to = element(s);
-      return line(to + " = " + (adds(s) ? add_flag(s) + " ? " + to + " + " + value(s, 0) + " : " : "") + value(s, 0) + ";");
+      return line(to + " = " +
+                  (adds(s) ? add_flag(s) + " ? " + to + " + " + value(s, 0) + " : " : "") +
+                  value(s, 0) + ";");
     }
     case Code::store_add: return line(element(s) + " += " + value(s, 0) + ";");
     case Code::total: return line(registers_[i] + " += " + value(s, 0) + ";");
     case Code::row_sum: return line(registers_[i] + "_lanes[l] += " + value(s, 0) + ";");
-    case Code::row_max: return line(registers_[i] + "_lanes[l] = piper_max(" + registers_[i] + "_lanes[l], " + value(s, 0) + ");");
+    case Code::row_max:
+      return line(registers_[i] + "_lanes[l] = piper_max(" + registers_[i] + "_lanes[l], " +
+                  value(s, 0) + ");");
     case Code::row_first: {
       const std::string flat = column();
-      return line("if (" + value(s, 0) + " == " + value(s, 1) + " && " + flat + " < " + registers_[i] + ") " + registers_[i] + " = " + flat + ";");
+      return line("if (" + value(s, 0) + " == " + value(s, 1) + " && " + flat + " < " +
+                  registers_[i] + ") " + registers_[i] + " = " + flat + ";");
     }
-    default: return line("const " + c_type(s.dtype) + " " + registers_[i] + " = " + expression(i) + ";");
+    default:
+      return line("const " + c_type(s.dtype) + " " + registers_[i] + " = " + expression(i) + ";");
   }
 }
 
@@ -90,11 +100,13 @@ void Printer::columns(std::size_t begin, std::size_t end) {
     if (s.code == Code::row_sum) line(type + " " + registers_[i] + "_lanes[16] = {};");
     if (s.code == Code::row_max) {
       line(type + " " + registers_[i] + "_lanes[16];");
-      line("for (int l = 0; l < 16; ++l) " + registers_[i] + "_lanes[l] = -piper_infinity(" + literal(0, operand(s, 0).dtype) + ");");
+      line("for (int l = 0; l < 16; ++l) " + registers_[i] + "_lanes[l] = -piper_infinity(" +
+           literal(0, operand(s, 0).dtype) + ");");
     }
     if (s.code == Code::row_first) line("int64_t " + registers_[i] + " = INT64_MAX;");
     lanes = lanes || s.code == Code::row_sum || s.code == Code::row_max;
-    scatters = scatters || (s.code == Code::store_add && s.access.index >= 0 && !gives_row_value(statements[static_cast<std::size_t>(s.access.index)]));
+    scatters = scatters || (s.code == Code::store_add && s.access.index >= 0 &&
+                            !gives_row_value(statements[static_cast<std::size_t>(s.access.index)]));
   }
   const std::size_t rows = kernel_.rows.size();
   for (std::size_t c = 0; c + 1 < kernel_.columns.size(); ++c) {
@@ -127,8 +139,12 @@ void Printer::columns(std::size_t begin, std::size_t end) {
   for (std::size_t c = 0; c + 1 < kernel_.columns.size(); ++c) close();
   for (std::size_t i = begin; i < end; ++i) {
     const Statement& s = statements[i];
-    if (s.code == Code::row_sum) line("const " + c_type(s.dtype) + " " + registers_[i] + " = piper_join_sum(" + registers_[i] + "_lanes);");
-    if (s.code == Code::row_max) line("const " + c_type(s.dtype) + " " + registers_[i] + " = piper_join_max(" + registers_[i] + "_lanes);");
+    if (s.code == Code::row_sum)
+      line("const " + c_type(s.dtype) + " " + registers_[i] + " = piper_join_sum(" + registers_[i] +
+           "_lanes);");
+    if (s.code == Code::row_max)
+      line("const " + c_type(s.dtype) + " " + registers_[i] + " = piper_join_max(" + registers_[i] +
+           "_lanes);");
   }
 }
 
@@ -142,10 +158,13 @@ std::string Printer::signature(const std::string& name) const {
   }
   std::string text;
   if (kernel_draws(kernel_)) text += "const PiperRank* rank";
-  for (const std::int32_t interval : kernel_intervals(kernel_)) text += (text.empty() ? "" : ", ") + ("const uint64_t first_" + body_.intervals[static_cast<std::size_t>(interval)]);
+  for (const std::int32_t interval : kernel_intervals(kernel_))
+    text += (text.empty() ? "" : ", ") +
+            ("const uint64_t first_" + body_.intervals[static_cast<std::size_t>(interval)]);
   for (BufferIndex buffer : kernel_parameters(kernel_)) {
     text += text.empty() ? "" : ", ";
-    text += (written.contains(buffer) ? "" : "const ") + c_type(body_.buffers[buffer].dtype) + "* __restrict " + buffers_.at(buffer);
+    text += (written.contains(buffer) ? "" : "const ") + c_type(body_.buffers[buffer].dtype) +
+            "* __restrict " + buffers_.at(buffer);
     if (flags.contains(buffer)) text += ", const bool " + buffers_.at(buffer) + "_adds";
   }
   return "static void " + name + "(" + text + ")";
@@ -161,7 +180,8 @@ std::string Printer::run(const std::string& name) {
     if (s.code != Code::store_add) continue;
     const std::string buffer = buffers_.at(s.access.buffer);
     const KernelBuffer& to = body_.buffers[s.access.buffer];
-    const std::string clear = "for (int64_t e = 0; e < " + std::to_string(to.elements) + "; ++e) " + buffer + "[e] = " + literal(0, to.dtype) + ";";
+    const std::string clear = "for (int64_t e = 0; e < " + std::to_string(to.elements) + "; ++e) " +
+                              buffer + "[e] = " + literal(0, to.dtype) + ";";
     if (to.accumulates) {
       open("if (!" + buffer + "_adds)");
       line(clear);
@@ -180,7 +200,9 @@ std::string Printer::run(const std::string& name) {
       continue;
     }
     std::size_t end = i;
-    while (end < kernel_.statements.size() && !kernel_.statements[end].row && kernel_.statements[end].pass == kernel_.statements[i].pass) ++end;
+    while (end < kernel_.statements.size() && !kernel_.statements[end].row &&
+           kernel_.statements[end].pass == kernel_.statements[i].pass)
+      ++end;
     columns(i, end);
     i = end;
   }
@@ -188,7 +210,8 @@ std::string Printer::run(const std::string& name) {
   for (std::size_t i = 0; i < kernel_.statements.size(); ++i) {
     const Statement& s = kernel_.statements[i];
     if (s.code != Code::total) continue;
-    const std::string to = buffers_.at(s.access.buffer) + "[0]", sum = "(" + c_type(s.dtype) + ")" + registers_[i];
+    const std::string to = buffers_.at(s.access.buffer) + "[0]",
+                      sum = "(" + c_type(s.dtype) + ")" + registers_[i];
     line(to + " = " + (adds(s) ? add_flag(s) + " ? " + to + " + " + sum + " : " : "") + sum + ";");
   }
   close();
@@ -200,7 +223,8 @@ std::string Printer::run(const std::string& name) {
 std::vector<BufferIndex> kernel_parameters(const Kernel& kernel) {
   std::vector<BufferIndex> buffers;
   const auto add = [&](BufferIndex buffer) {
-    if (std::find(buffers.begin(), buffers.end(), buffer) == buffers.end()) buffers.push_back(buffer);
+    if (std::find(buffers.begin(), buffers.end(), buffer) == buffers.end())
+      buffers.push_back(buffer);
   };
   for (const bool effects : {false, true}) {
     for (const Statement& s : kernel.statements) {
@@ -214,7 +238,8 @@ std::vector<BufferIndex> kernel_parameters(const Kernel& kernel) {
 }
 
 bool kernel_draws(const Kernel& kernel) {
-  return std::any_of(kernel.statements.begin(), kernel.statements.end(), [](const Statement& s) { return s.code == Code::dropout; });
+  return std::any_of(kernel.statements.begin(), kernel.statements.end(),
+                     [](const Statement& s) { return s.code == Code::dropout; });
 }
 
 std::set<std::int32_t> kernel_intervals(const Kernel& kernel) {
@@ -225,7 +250,8 @@ std::set<std::int32_t> kernel_intervals(const Kernel& kernel) {
   return intervals;
 }
 
-std::string print_kernel(const Kernel& kernel, const KernelBody& body, const std::string& name, bool canonical) {
+std::string print_kernel(const Kernel& kernel, const KernelBody& body, const std::string& name,
+                         bool canonical) {
   return Printer(kernel, body, canonical).run(name);
 }
 

@@ -17,7 +17,8 @@ std::set<std::int32_t> kernel_intervals(const Kernel& kernel);
 
 /// Prints the function `name`. `canonical` numbers all names, so that equal texts mean equal
 /// functions.
-std::string print_kernel(const Kernel& kernel, const KernelBody& body, const std::string& name, bool canonical);
+std::string print_kernel(const Kernel& kernel, const KernelBody& body, const std::string& name,
+                         bool canonical);
 
 std::string c_type(tensor::DType dtype);
 

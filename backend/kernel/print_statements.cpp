@@ -19,11 +19,15 @@ std::string literal(double number, DType dtype) {
     std::snprintf(text, sizeof text, "%lld", static_cast<long long>(number));
     return text;
   }
-  if (std::isinf(number) || std::isnan(number) || (single && std::isinf(static_cast<float>(number)))) {
+  if (std::isinf(number) || std::isnan(number) ||
+      (single && std::isinf(static_cast<float>(number)))) {
     const std::string infinity = single ? "piper_infinity(0.0f)" : "piper_infinity(0.0)";
-    return std::isnan(number) ? "(" + infinity + " - " + infinity + ")" : number > 0 ? infinity : "-" + infinity;
+    return std::isnan(number) ? "(" + infinity + " - " + infinity + ")"
+           : number > 0       ? infinity
+                              : "-" + infinity;
   }
-  std::snprintf(text, sizeof text, single ? "%.9g" : "%.17g", single ? static_cast<double>(static_cast<float>(number)) : number);
+  std::snprintf(text, sizeof text, single ? "%.9g" : "%.17g",
+                single ? static_cast<double>(static_cast<float>(number)) : number);
   std::string result = text;
   if (result.find_first_of(".e") == std::string::npos) result += ".0";
   return single ? result + "f" : result;
@@ -37,20 +41,23 @@ void StatementPrinter::name_everything() {
   const std::size_t rows = kernel_.rows.size(), loops = rows + kernel_.columns.size();
   for (std::size_t loop = 0; loop < loops; ++loop) {
     const bool row = loop < rows;
-    const std::size_t number = row ? loop : loop - rows, count = row ? rows : kernel_.columns.size();
+    const std::size_t number = row ? loop : loop - rows,
+                      count = row ? rows : kernel_.columns.size();
     std::string name = row ? "i" : "j";
     if (row && count > 1) name = "i" + std::to_string(number);
     if (!row && number + 1 < count) name = "k" + std::to_string(number);
     names_.add_own(name);
     variables_.push_back(name);
   }
-  for (BufferIndex buffer : kernel_parameters(kernel_)) buffers_[buffer] = unique(body_.buffers[buffer].label, "p");
+  for (BufferIndex buffer : kernel_parameters(kernel_))
+    buffers_[buffer] = unique(body_.buffers[buffer].label, "p");
   for (const Statement& s : kernel_.statements) {
     if (s.code == Code::constant) {
       registers_.push_back(literal(s.scalar, s.dtype));
     } else {
       std::string name = s.name.empty() ? "value" : s.name;
-      if (is_effect(s.code)) name = s.code == Code::total ? "total" : buffers_.at(s.access.buffer) + "_out";
+      if (is_effect(s.code))
+        name = s.code == Code::total ? "total" : buffers_.at(s.access.buffer) + "_out";
       // Memory has the buffer's name, its current element that name with a suffix.
       if (!canonical_ && names_.has(name)) name += gives_row_value(s) ? "_i" : "_j";
       registers_.push_back(unique(name, is_effect(s.code) ? "e" : "v"));
@@ -72,7 +79,8 @@ std::string StatementPrinter::place(const Statement& s) const {
   std::string at = position(s.access.strides);
   if (s.access.index >= 0) {
     const std::string index = this->index(s);
-    const std::string scaled = s.access.index_stride == 1 ? index : index + " * " + std::to_string(s.access.index_stride);
+    const std::string scaled =
+        s.access.index_stride == 1 ? index : index + " * " + std::to_string(s.access.index_stride);
     at = at == "0" ? scaled : scaled + " + " + at;
   }
   if (const std::int64_t offset = s.access.offset; offset != 0) {
@@ -87,11 +95,15 @@ std::string StatementPrinter::inside(const Statement& s) const {
   const std::string at = position(guard.strides);
   std::int64_t extent = 1;  // of the positions in use
   for (std::size_t loop = 0; loop < guard.strides.size(); ++loop) {
-    extent += guard.strides[loop] * ((loop < kernel_.rows.size() ? kernel_.rows[loop] : kernel_.columns[loop - kernel_.rows.size()]) - 1);
+    extent += guard.strides[loop] *
+              ((loop < kernel_.rows.size() ? kernel_.rows[loop]
+                                           : kernel_.columns[loop - kernel_.rows.size()]) -
+               1);
   }
   std::string text;
   if (guard.first > 0) text = at + " >= " + std::to_string(guard.first);
-  if (guard.end < extent) text += (text.empty() ? "" : " && ") + at + " < " + std::to_string(guard.end);
+  if (guard.end < extent)
+    text += (text.empty() ? "" : " && ") + at + " < " + std::to_string(guard.end);
   return text;
 }
 
@@ -99,7 +111,8 @@ std::string StatementPrinter::column() const {
   std::string flat;
   for (std::size_t c = 0; c < kernel_.columns.size(); ++c) {
     const std::string variable = variables_[kernel_.rows.size() + c];
-    flat = c == 0 ? variable : "(" + flat + ") * " + std::to_string(kernel_.columns[c]) + " + " + variable;
+    flat = c == 0 ? variable
+                  : "(" + flat + ") * " + std::to_string(kernel_.columns[c]) + " + " + variable;
   }
   return flat;
 }
@@ -107,12 +120,17 @@ std::string StatementPrinter::column() const {
 std::string StatementPrinter::stream_key(const Statement& s) const {
   char hash[32];
   std::snprintf(hash, sizeof hash, "0x%016llxull", static_cast<unsigned long long>(s.key));
-  const std::string sample = s.interval < 0 ? "0" : "first_" + body_.intervals[static_cast<std::size_t>(s.interval)] + " + (uint64_t)(" + position(s.sample_strides) + ")";
-  return "piper_stream_key(" + seed() + ", PIPER_RANDOM_DROPOUT, " + step() + ", " + sample + ", " + hash + ")";
+  const std::string sample =
+      s.interval < 0 ? "0"
+                     : "first_" + body_.intervals[static_cast<std::size_t>(s.interval)] +
+                           " + (uint64_t)(" + position(s.sample_strides) + ")";
+  return "piper_stream_key(" + seed() + ", PIPER_RANDOM_DROPOUT, " + step() + ", " + sample + ", " +
+         hash + ")";
 }
 
 std::string StatementPrinter::dropout(const Statement& s) const {
-  return "piper_dropout(" + value(s, 0) + ", " + literal(s.scalar, DType::f64) + ", " + stream_key(s) + ", (uint64_t)(" + position(s.element_strides) + "))";
+  return "piper_dropout(" + value(s, 0) + ", " + literal(s.scalar, DType::f64) + ", " +
+         stream_key(s) + ", (uint64_t)(" + position(s.element_strides) + "))";
 }
 
 bool StatementPrinter::wide_columns() const {
@@ -130,7 +148,9 @@ std::string StatementPrinter::expression(std::size_t i) const {
   const auto call1 = [&](const char* f) { return library + f + "(" + a() + ")"; };
   const auto call2 = [&](const char* f) { return library + f + "(" + a() + ", " + b() + ")"; };
   const std::string zero = literal(0, s.dtype);
-  const auto select = [&](const char* op) { return a() + " " + op + " " + b() + " ? " + value(s, 2) + " : " + zero; };
+  const auto select = [&](const char* op) {
+    return a() + " " + op + " " + b() + " ? " + value(s, 2) + " : " + zero;
+  };
   switch (s.code) {
     case Code::load:
       if (s.access.guard.strides.empty()) return loaded(s);
@@ -167,12 +187,18 @@ std::string StatementPrinter::expression(std::size_t i) const {
       const std::string index = wide_columns() ? "(int64_t)" : "(int32_t)";
       return index + a() + " == " + index + b() + " ? " + value(s, 2) + " : " + zero;
     }
-    case Code::select_other: return a() + " != " + std::to_string(s.ignore) + " ? " + b() + " : " + zero;
+    case Code::select_other:
+      return a() + " != " + std::to_string(s.ignore) + " ? " + b() + " : " + zero;
     case Code::dropout: return dropout(s);
     case Code::cast: return "(" + c_type(s.dtype) + ")" + a();
     case Code::round: return call1("round_bf16");
     // Statements, not expressions.
-    case Code::row_sum: case Code::row_max: case Code::row_first: case Code::store: case Code::store_add: case Code::total: break;
+    case Code::row_sum:
+    case Code::row_max:
+    case Code::row_first:
+    case Code::store:
+    case Code::store_add:
+    case Code::total: break;
   }
   llvm_unreachable("no expression");
 }
@@ -181,7 +207,9 @@ bool StatementPrinter::only_stored(std::size_t i) const {
   bool stored = false, read = false;
   for (const Statement& s : kernel_.statements) {
     if (std::count(s.operands, s.operands + 3, static_cast<std::int32_t>(i)) == 0) continue;
-    (s.code == Code::store && !adds(s) && tensor::is_narrow(body_.buffers[s.access.buffer].dtype) ? stored : read) = true;
+    (s.code == Code::store && !adds(s) && tensor::is_narrow(body_.buffers[s.access.buffer].dtype)
+         ? stored
+         : read) = true;
   }
   return stored && !read;
 }
@@ -190,22 +218,32 @@ void StatementPrinter::inline_values() {
   const auto& statements = kernel_.statements;
   for (std::size_t i = 0; i < statements.size(); ++i) {
     const Statement& s = statements[i];
-    if ((s.code != Code::load && s.code != Code::column) || s.row || !s.access.guard.strides.empty() || stands_alone(s)) continue;
+    if ((s.code != Code::load && s.code != Code::column) || s.row ||
+        !s.access.guard.strides.empty() || stands_alone(s))
+      continue;
     std::size_t uses = 0, user = 0;
     for (std::size_t u = 0; u < statements.size(); ++u) {
       const auto id = static_cast<std::int32_t>(i);
-      const auto count = static_cast<std::size_t>(std::count(statements[u].operands, statements[u].operands + 3, id)) + (statements[u].access.index == id ? 1 : 0);
+      const auto count = static_cast<std::size_t>(
+                             std::count(statements[u].operands, statements[u].operands + 3, id)) +
+                         (statements[u].access.index == id ? 1 : 0);
       uses += count;
       if (count > 0) user = u;
     }
     bool untouched = uses == 1 && statements[user].code != Code::square;
-    for (std::size_t u = i; u < user && untouched; ++u) untouched = s.code == Code::column || !is_effect(statements[u].code) || statements[u].access.buffer != s.access.buffer;
+    for (std::size_t u = i; u < user && untouched; ++u)
+      untouched = s.code == Code::column || !is_effect(statements[u].code) ||
+                  statements[u].access.buffer != s.access.buffer;
     if (!untouched) continue;
     inlined_.insert(i);
-    registers_[i] = s.code == Code::column && kernel_.columns.size() == 1 ? "j" : s.code == Code::column ? "(" + expression(i) + ")" : loaded(s);
+    registers_[i] = s.code == Code::column && kernel_.columns.size() == 1 ? "j"
+                    : s.code == Code::column ? "(" + expression(i) + ")"
+                                             : loaded(s);
   }
   for (std::size_t i = 0; i < statements.size(); ++i) {
-    if (statements[i].code != Code::round || inlined_.contains(static_cast<std::size_t>(statements[i].operands[0])) || !only_stored(i)) continue;
+    if (statements[i].code != Code::round ||
+        inlined_.contains(static_cast<std::size_t>(statements[i].operands[0])) || !only_stored(i))
+      continue;
     inlined_.insert(i);
     registers_[i] = value(statements[i], 0);
   }

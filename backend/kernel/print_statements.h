@@ -18,7 +18,8 @@ std::string literal(double number, tensor::DType dtype);
 class StatementPrinter {
  protected:
   /// `canonical` numbers all names. `names`: names reserved for the printer.
-  StatementPrinter(const Kernel& kernel, const KernelBody& body, bool canonical, NameScope names) : kernel_(kernel), body_(body), canonical_(canonical), names_(std::move(names)) {
+  StatementPrinter(const Kernel& kernel, const KernelBody& body, bool canonical, NameScope names)
+      : kernel_(kernel), body_(body), canonical_(canonical), names_(std::move(names)) {
     for (const std::string& interval : body.intervals) names_.add_own("first_" + interval);
   }
   ~StatementPrinter() = default;
@@ -31,19 +32,29 @@ class StatementPrinter {
   std::string expression(std::size_t i) const;
   std::string position(const std::vector<std::int64_t>& strides) const;
   std::string place(const Statement& s) const;
-  std::string element(const Statement& s) const { return buffers_.at(s.access.buffer) + "[" + place(s) + "]"; }
+  std::string element(const Statement& s) const {
+    return buffers_.at(s.access.buffer) + "[" + place(s) + "]";
+  }
   /// The value of a load, which may be narrower in memory.
-  std::string loaded(const Statement& s) const { return (tensor::is_narrow(body_.buffers[s.access.buffer].dtype) ? "(float)" : "") + element(s); }
+  std::string loaded(const Statement& s) const {
+    return (tensor::is_narrow(body_.buffers[s.access.buffer].dtype) ? "(float)" : "") + element(s);
+  }
   /// The key of the random numbers of a sample.
   std::string stream_key(const Statement& s) const;
   /// The number of the element within its row.
   std::string column() const;
-  std::string value(const Statement& s, int operand) const { return registers_[static_cast<std::size_t>(s.operands[operand])]; }
-  const Statement& operand(const Statement& s, int i) const { return kernel_.statements[static_cast<std::size_t>(s.operands[i])]; }
+  std::string value(const Statement& s, int operand) const {
+    return registers_[static_cast<std::size_t>(s.operands[operand])];
+  }
+  const Statement& operand(const Statement& s, int i) const {
+    return kernel_.statements[static_cast<std::size_t>(s.operands[i])];
+  }
   bool adds(const Statement& s) const { return body_.buffers[s.access.buffer].accumulates; }
   std::string add_flag(const Statement& s) const { return buffers_.at(s.access.buffer) + "_adds"; }
 
-  void line(const std::string& text) { out_ += std::string(static_cast<std::size_t>(indent_) * 2, ' ') + text + "\n"; }
+  void line(const std::string& text) {
+    out_ += std::string(static_cast<std::size_t>(indent_) * 2, ' ') + text + "\n";
+  }
   void open(const std::string& head) {
     line(head + " {");
     ++indent_;
@@ -55,7 +66,9 @@ class StatementPrinter {
 
   /// The value of an index at which memory is read or written; on a device that reports an index
   /// out of range only later, it must not be followed.
-  virtual std::string index(const Statement& s) const { return registers_[static_cast<std::size_t>(s.access.index)]; }
+  virtual std::string index(const Statement& s) const {
+    return registers_[static_cast<std::size_t>(s.access.index)];
+  }
   /// Seed and step of the key of random numbers.
   virtual std::string seed() const = 0;
   virtual std::string step() const = 0;

@@ -6,13 +6,26 @@
 
 namespace piper::backend {
 
-bool is_reduction(Code code) { return code == Code::row_sum || code == Code::row_max || code == Code::row_first; }
-bool is_effect(Code code) { return code == Code::store || code == Code::store_add || code == Code::total; }
-bool gives_row_value(const Statement& statement) { return statement.row || is_reduction(statement.code); }
+bool is_reduction(Code code) {
+  return code == Code::row_sum || code == Code::row_max || code == Code::row_first;
+}
+bool is_effect(Code code) {
+  return code == Code::store || code == Code::store_add || code == Code::total;
+}
+bool gives_row_value(const Statement& statement) {
+  return statement.row || is_reduction(statement.code);
+}
 
 bool has_brief_form(Code code) {
   switch (code) {
-    case Code::exp: case Code::tanh: case Code::sigmoid: case Code::softplus: case Code::gelu: case Code::silu: case Code::gelu_grad: case Code::silu_grad: return true;
+    case Code::exp:
+    case Code::tanh:
+    case Code::sigmoid:
+    case Code::softplus:
+    case Code::gelu:
+    case Code::silu:
+    case Code::gelu_grad:
+    case Code::silu_grad: return true;
     default: return false;
   }
 }
@@ -21,7 +34,7 @@ namespace {
 
 bool is_cheap(Code code) {
   switch (code) {
-    // clang-format off
+      // clang-format off
     case Code::add: case Code::sub: case Code::mul: case Code::neg: case Code::square:
     case Code::cast: case Code::round: case Code::maximum: case Code::minimum: case Code::relu:
     case Code::relu_grad: case Code::select_ge: case Code::select_lt: case Code::select_eq:
@@ -33,8 +46,12 @@ bool is_cheap(Code code) {
 
 class Passes {
  public:
-  Passes(Kernel& kernel, const std::function<BufferIndex(tensor::DType)>& temporary, const std::function<bool(BufferIndex)>& accumulates)
-      : kernel_(kernel), old_(std::move(kernel.statements)), temporary_(temporary), accumulates_(accumulates) {}
+  Passes(Kernel& kernel, const std::function<BufferIndex(tensor::DType)>& temporary,
+         const std::function<bool(BufferIndex)>& accumulates)
+      : kernel_(kernel),
+        old_(std::move(kernel.statements)),
+        temporary_(temporary),
+        accumulates_(accumulates) {}
 
   void run() {
     assign();
@@ -53,7 +70,9 @@ class Passes {
     for (std::size_t i = 0; i < old_.size(); ++i) {
       Statement& s = old_[i];
       s.pass = 0;
-      each_operand(s, [&](std::int32_t o) { s.pass = std::max(s.pass, old_[at(o)].pass + (is_reduction(old_[at(o)].code) ? 1 : 0)); });
+      each_operand(s, [&](std::int32_t o) {
+        s.pass = std::max(s.pass, old_[at(o)].pass + (is_reduction(old_[at(o)].code) ? 1 : 0));
+      });
     }
   }
 
@@ -61,7 +80,9 @@ class Passes {
   /// across passes.
   void sink() {
     std::vector<std::vector<std::int32_t>> users(old_.size());
-    for (std::size_t i = 0; i < old_.size(); ++i) each_operand(old_[i], [&](std::int32_t o) { users[at(o)].push_back(static_cast<std::int32_t>(i)); });
+    for (std::size_t i = 0; i < old_.size(); ++i)
+      each_operand(old_[i],
+                   [&](std::int32_t o) { users[at(o)].push_back(static_cast<std::int32_t>(i)); });
     for (std::size_t i = old_.size(); i-- > 0;) {
       Statement& s = old_[i];
       if (gives_row_value(s) || is_effect(s.code) || users[i].empty()) continue;
@@ -71,8 +92,11 @@ class Passes {
       bool free = true;
       each_operand(s, [&](std::int32_t o) {
         const Statement& operand = old_[at(o)];
-        if (gives_row_value(operand) || operand.code == Code::load || operand.code == Code::column || stored_.contains(o)) return;
-        for (std::int32_t user : users[at(o)]) free &= user == static_cast<std::int32_t>(i) || old_[at(user)].pass >= first;
+        if (gives_row_value(operand) || operand.code == Code::load ||
+            operand.code == Code::column || stored_.contains(o))
+          return;
+        for (std::int32_t user : users[at(o)])
+          free &= user == static_cast<std::int32_t>(i) || old_[at(user)].pass >= first;
       });
       if (free) s.pass = first;
     }
@@ -83,7 +107,8 @@ class Passes {
       const Statement& s = old_[i];
       if (!is_effect(s.code)) continue;
       written_.insert(s.access.buffer);
-      if (s.code == Code::store && !s.row && !accumulates_(s.access.buffer)) stored_.try_emplace(s.operands[0], s.access);
+      if (s.code == Code::store && !s.row && !accumulates_(s.access.buffer))
+        stored_.try_emplace(s.operands[0], s.access);
     }
   }
 
@@ -105,7 +130,8 @@ class Passes {
   std::int32_t fetch(std::int32_t o, std::int32_t pass) {
     const Statement& s = old_[at(o)];
     const std::int32_t output_port = gives_row_value(s) ? -1 : pass;
-    if (const auto found = placed_.find({o, output_port}); found != placed_.end()) return found->second;
+    if (const auto found = placed_.find({o, output_port}); found != placed_.end())
+      return found->second;
     // The remaining case: a column value of an earlier pass.
     std::int32_t made = -1;
     const bool readable = s.code == Code::load && !written_.contains(s.access.buffer);
@@ -121,7 +147,8 @@ class Passes {
         kept->second.buffer = temporary_(s.dtype);
         kept->second.strides.assign(kernel_.rows.size(), 0);
         std::vector<std::int64_t> columns(kernel_.columns.size(), 1);
-        for (std::size_t c = columns.size() - 1; c-- > 0;) columns[c] = columns[c + 1] * kernel_.columns[c + 1];
+        for (std::size_t c = columns.size() - 1; c-- > 0;)
+          columns[c] = columns[c + 1] * kernel_.columns[c + 1];
         kept->second.strides.insert(kept->second.strides.end(), columns.begin(), columns.end());
         changed_ = true;
       }
@@ -137,7 +164,8 @@ class Passes {
     each_operand(s, [&](std::int32_t o) {
       const Statement& operand = old_[at(o)];
       const bool readable = operand.code == Code::load && !written_.contains(operand.access.buffer);
-      simple &= gives_row_value(operand) || readable || operand.code == Code::column || stored_.contains(o);
+      simple &= gives_row_value(operand) || readable || operand.code == Code::column ||
+                stored_.contains(o);
     });
     return simple;
   }
@@ -204,7 +232,8 @@ class Passes {
 
 }  // namespace
 
-void schedule_passes(Kernel& kernel, const std::function<BufferIndex(tensor::DType)>& temporary, const std::function<bool(BufferIndex)>& accumulates) {
+void schedule_passes(Kernel& kernel, const std::function<BufferIndex(tensor::DType)>& temporary,
+                     const std::function<bool(BufferIndex)>& accumulates) {
   Passes(kernel, temporary, accumulates).run();
 }
 

@@ -10,7 +10,8 @@ namespace piper::backend {
 
 /// Statements are in dependence order with `pass` unset. `temporary` returns a row of scratch;
 /// without it, values that a later pass needs are computed again.
-void schedule_passes(Kernel& kernel, const std::function<BufferIndex(tensor::DType)>& temporary, const std::function<bool(BufferIndex)>& accumulates);
+void schedule_passes(Kernel& kernel, const std::function<BufferIndex(tensor::DType)>& temporary,
+                     const std::function<bool(BufferIndex)>& accumulates);
 
 /// Whether the statement's result is one value per row: row statements and reductions.
 bool gives_row_value(const Statement& statement);

@@ -18,7 +18,8 @@ namespace {
 /// Ports and ops of one body. An op that does not fit is a bug here, which `Graph::add` asserts.
 class BodyWriter {
  public:
-  BodyWriter(Context& context, std::string_view name) : body{context.symbol(name), tensor::Graph(context), {}, {}}, prefix_(name) {}
+  BodyWriter(Context& context, std::string_view name)
+      : body{context.symbol(name), tensor::Graph(context), {}, {}}, prefix_(name) {}
 
   ValueId input(std::string_view name, DType dtype, std::int64_t elements = 0) {
     tensor::Type type{dtype, {}};
@@ -36,13 +37,27 @@ class BodyWriter {
 
   // Results without a name are named by their op; `updated.moment1` is `updated_moment1` in a body
   // and `moment1` in its loops.
-  ValueId add(ValueId a, ValueId b, std::string_view name = {}) { return op(Op::add, {a, b}, name); }
-  ValueId sub(ValueId a, ValueId b, std::string_view name = {}) { return op(Op::sub, {a, b}, name); }
-  ValueId mul(ValueId a, ValueId b, std::string_view name = {}) { return op(Op::mul, {a, b}, name); }
-  ValueId div(ValueId a, ValueId b, std::string_view name = {}) { return op(Op::div, {a, b}, name); }
-  ValueId minimum(ValueId a, ValueId b, std::string_view name = {}) { return op(Op::minimum, {a, b}, name); }
-  ValueId scale(ValueId a, double by, std::string_view name = {}) { return op(Op::scale, {a}, name, scalar(by)); }
-  ValueId offset(ValueId a, double by, std::string_view name = {}) { return op(Op::offset, {a}, name, scalar(by)); }
+  ValueId add(ValueId a, ValueId b, std::string_view name = {}) {
+    return op(Op::add, {a, b}, name);
+  }
+  ValueId sub(ValueId a, ValueId b, std::string_view name = {}) {
+    return op(Op::sub, {a, b}, name);
+  }
+  ValueId mul(ValueId a, ValueId b, std::string_view name = {}) {
+    return op(Op::mul, {a, b}, name);
+  }
+  ValueId div(ValueId a, ValueId b, std::string_view name = {}) {
+    return op(Op::div, {a, b}, name);
+  }
+  ValueId minimum(ValueId a, ValueId b, std::string_view name = {}) {
+    return op(Op::minimum, {a, b}, name);
+  }
+  ValueId scale(ValueId a, double by, std::string_view name = {}) {
+    return op(Op::scale, {a}, name, scalar(by));
+  }
+  ValueId offset(ValueId a, double by, std::string_view name = {}) {
+    return op(Op::offset, {a}, name, scalar(by));
+  }
   ValueId square(ValueId a, std::string_view name = {}) { return op(Op::square, {a}, name); }
   ValueId sqrt(ValueId a, std::string_view name = {}) { return op(Op::sqrt, {a}, name); }
   ValueId sum(ValueId a, std::string_view name = {}) {
@@ -71,9 +86,13 @@ class BodyWriter {
     attrs.scalar = value;
     return attrs;
   }
-  ValueId op(Op op, std::initializer_list<ValueId> operands, std::string_view name, tensor::Attrs attrs = tensor::Attrs()) {
-    const std::string path = name.empty() ? prefix_ + "." + std::string(tensor::info(op).name) : std::string(name);
-    const tensor::NodeId node = body.graph.add(op, {operands.begin(), operands.size()}, std::move(attrs), Pass::F, {}, {}, {}, context().symbol(path));
+  ValueId op(Op op, std::initializer_list<ValueId> operands, std::string_view name,
+             tensor::Attrs attrs = tensor::Attrs()) {
+    const std::string path =
+        name.empty() ? prefix_ + "." + std::string(tensor::info(op).name) : std::string(name);
+    const tensor::NodeId node =
+        body.graph.add(op, {operands.begin(), operands.size()}, std::move(attrs), Pass::F, {}, {},
+                       {}, context().symbol(path));
     return body.graph.result(body.graph.node(node));
   }
 
@@ -84,7 +103,12 @@ class BodyWriter {
 class Update {
  public:
   Update(Context& context, const Optimizer& optimizer, DType dtype, std::int64_t elements)
-      : w(context, "update"), optimizer(optimizer), dtype(tensor::wide(dtype)), elements(elements), narrow_(tensor::is_narrow(dtype)), stored_(dtype) {
+      : w(context, "update"),
+        optimizer(optimizer),
+        dtype(tensor::wide(dtype)),
+        elements(elements),
+        narrow_(tensor::is_narrow(dtype)),
+        stored_(dtype) {
     parameter = w.input("parameter", dtype, elements);
     gradient_ = w.input("gradient", this->dtype, elements);
     // Scalars are combined in f64 and rounded once.
@@ -128,7 +152,8 @@ UpdateBody sgd_body(Update& u) {
   const ValueId before = keeps ? u.slot("momentum") : ValueId();
   u.open_master();
   ValueId change = u.clipped;
-  if (u.optimizer.weight_decay != 0) change = w.add(change, w.scale(u.parameter, u.optimizer.weight_decay), "decayed");
+  if (u.optimizer.weight_decay != 0)
+    change = w.add(change, w.scale(u.parameter, u.optimizer.weight_decay), "decayed");
   const ValueId step = w.cast(u.rate, u.dtype, "step");
   if (keeps) change = w.add(w.scale(before, u.optimizer.momentum), change, "updated.momentum");
   const ValueId updated = w.sub(u.parameter, w.mul(change, step), "updated.parameter");
@@ -141,19 +166,27 @@ UpdateBody adamw_body(Update& u) {
   const ValueId moment1 = u.slot("moment1"), moment2 = u.slot("moment2");
   u.open_master();
   const ValueId bias1 = w.input("bias1", DType::f64), bias2 = w.input("bias2", DType::f64);
-  const ValueId first = w.add(w.scale(moment1, optimizer.beta1), w.scale(u.clipped, 1 - optimizer.beta1), "updated.moment1");
-  const ValueId second = w.add(w.scale(moment2, optimizer.beta2), w.scale(w.square(u.clipped), 1 - optimizer.beta2), "updated.moment2");
+  const ValueId first = w.add(w.scale(moment1, optimizer.beta1),
+                              w.scale(u.clipped, 1 - optimizer.beta1), "updated.moment1");
+  const ValueId second =
+      w.add(w.scale(moment2, optimizer.beta2), w.scale(w.square(u.clipped), 1 - optimizer.beta2),
+            "updated.moment2");
   const ValueId step = w.cast(w.div(u.rate, bias1), u.dtype, "step");
   const ValueId spread = w.cast(w.sqrt(bias2), u.dtype, "root_bias2");
   const ValueId denominator = w.offset(w.div(w.sqrt(second), spread), optimizer.eps, "denominator");
   ValueId decayed = u.parameter;
-  if (optimizer.weight_decay != 0) decayed = w.mul(u.parameter, w.cast(w.offset(w.scale(u.rate, -optimizer.weight_decay), 1), u.dtype), "decayed");
-  return u.done(w.sub(decayed, w.div(w.mul(first, step), denominator), "updated.parameter"), {first, second});
+  if (optimizer.weight_decay != 0)
+    decayed =
+        w.mul(u.parameter, w.cast(w.offset(w.scale(u.rate, -optimizer.weight_decay), 1), u.dtype),
+              "decayed");
+  return u.done(w.sub(decayed, w.div(w.mul(first, step), denominator), "updated.parameter"),
+                {first, second});
 }
 
 }  // namespace
 
-UpdateBody update_body(Context& context, const Optimizer& optimizer, DType dtype, std::int64_t elements) {
+UpdateBody update_body(Context& context, const Optimizer& optimizer, DType dtype,
+                       std::int64_t elements) {
   Update update(context, optimizer, dtype, elements);
   switch (optimizer.kind) {
     case Optimizer::Kind::sgd: return sgd_body(update);
@@ -165,19 +198,24 @@ UpdateBody update_body(Context& context, const Optimizer& optimizer, DType dtype
 dag::Body sum_squares_body(Context& context, DType dtype, std::span<const std::int64_t> elements) {
   BodyWriter w(context, "sum_squares");
   std::vector<ValueId> gradients;
-  for (std::size_t i = 0; i < elements.size(); ++i) gradients.push_back(w.input("gradient_" + std::to_string(i), dtype, elements[i]));
-  for (std::size_t i = 0; i < elements.size(); ++i) w.output(w.sum(w.square(w.cast(gradients[i], DType::f64)), "square_" + std::to_string(i)));
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    gradients.push_back(w.input("gradient_" + std::to_string(i), dtype, elements[i]));
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    w.output(w.sum(w.square(w.cast(gradients[i], DType::f64)), "square_" + std::to_string(i)));
   return std::move(w.body);
 }
 
 dag::Body norm_body(Context& context, std::size_t count, std::optional<double> clip) {
   BodyWriter w(context, "norm");
   std::vector<ValueId> squares;
-  for (std::size_t i = 0; i < count; ++i) squares.push_back(w.input("square_" + std::to_string(i), DType::f64));
+  for (std::size_t i = 0; i < count; ++i)
+    squares.push_back(w.input("square_" + std::to_string(i), DType::f64));
   ValueId total = count == 0 ? w.number(0) : squares[0];
   for (std::size_t i = 1; i < count; ++i) total = w.add(total, squares[i]);
   const ValueId norm = w.sqrt(total, "norm");
-  const ValueId factor = clip ? w.minimum(w.number(1), w.div(w.number(*clip), w.offset(norm, 1e-6)), "factor") : w.number(1, "factor");
+  const ValueId factor =
+      clip ? w.minimum(w.number(1), w.div(w.number(*clip), w.offset(norm, 1e-6)), "factor")
+           : w.number(1, "factor");
   w.output(norm);
   w.output(factor);
   return std::move(w.body);

@@ -28,11 +28,13 @@ struct UpdateBody {
 ///   sgd:   g' = factor g + weight_decay p;  m' = momentum m + g';  p' = p - lr m'   (without momentum: p' = p - lr g')
 ///   adamw: m' = beta1 m + (1 - beta1) g';  v' = beta2 v + (1 - beta2) g'^2;
 ///          p' = (1 - lr weight_decay) p - lr (m' / bias1) / (sqrt(v' / bias2) + eps)
-UpdateBody update_body(Context& context, const directive::Optimizer& optimizer, tensor::DType dtype, std::int64_t elements);
+UpdateBody update_body(Context& context, const directive::Optimizer& optimizer, tensor::DType dtype,
+                       std::int64_t elements);
 
 /// inputs: one gradient of `dtype` per parameter (`elements` of each); outputs: its sum of squares,
 /// f64 scalars in the same order.
-dag::Body sum_squares_body(Context& context, tensor::DType dtype, std::span<const std::int64_t> elements);
+dag::Body sum_squares_body(Context& context, tensor::DType dtype,
+                           std::span<const std::int64_t> elements);
 
 /// inputs: `count` f64 scalars, the sums of squares in parameter order; outputs: norm = sqrt(their
 /// sum in order), and factor = min(1, clip / (norm + 1e-6)), or 1 without `clip`.

@@ -9,7 +9,9 @@
 
 namespace piper::backend {
 
-void FreeAligned::operator()(unsigned char* memory) const { ::operator delete[](memory, std::align_val_t(64)); }
+void FreeAligned::operator()(unsigned char* memory) const {
+  ::operator delete[](memory, std::align_val_t(64));
+}
 
 Memory allocate(std::int64_t bytes) {
   const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 64));

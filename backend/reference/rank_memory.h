@@ -33,18 +33,27 @@ struct RankMemory {
   std::vector<std::vector<std::int64_t>> dims;
   std::vector<std::vector<std::uint32_t>> copies;  // per parameter: positions in `params`, by owner
   Memory state;
-  std::vector<std::vector<Memory>> gradients;          // per parameter, per rank
+  std::vector<std::vector<Memory>> gradients;  // per parameter, per rank
 
-  std::vector<std::size_t> first_port;  // per node
+  std::vector<std::size_t> first_port;      // per node
   std::vector<std::vector<Memory>> values;  // per port of the DAG, per rank
 
   explicit RankMemory(const dag::Dag& dag);
 
-  directive::Optimizer optimizer() const { return dag.settings.optimizer.value_or(directive::Optimizer{}); }
+  directive::Optimizer optimizer() const {
+    return dag.settings.optimizer.value_or(directive::Optimizer{});
+  }
   /// Slots of a parameter's optimizer state, including master weights.
-  std::uint32_t slots(tensor::ParamId param) const { return static_cast<std::uint32_t>(dag::state_slots(dag.settings, dag.param_types[param.index()].dtype)); }
-  std::int64_t gradient_bytes(tensor::ParamId param) const { return tensor::gradient_type(dag.param_types[param.index()]).bytes(); }
-  bool on(DeviceSetId set, std::uint64_t r) const { return dag.device_sets[set].contains_device(coordinates[r]); }
+  std::uint32_t slots(tensor::ParamId param) const {
+    return static_cast<std::uint32_t>(
+        dag::state_slots(dag.settings, dag.param_types[param.index()].dtype));
+  }
+  std::int64_t gradient_bytes(tensor::ParamId param) const {
+    return tensor::gradient_type(dag.param_types[param.index()]).bytes();
+  }
+  bool on(DeviceSetId set, std::uint64_t r) const {
+    return dag.device_sets[set].contains_device(coordinates[r]);
+  }
 
   /// The copy of a parameter that a device reads.
   const PiperParam& copy_at(tensor::ParamId param, std::uint64_t r) const;

@@ -34,13 +34,13 @@ struct SequentialRun::State : RankMemory {
   std::uint64_t seed;
   std::uint64_t steps = 0;
 
-  std::vector<KernelBody> bodies;           // per body of the DAG
+  std::vector<KernelBody> bodies;  // per body of the DAG
   std::map<std::int64_t, KernelBody> updates;
-  std::vector<KernelBody> squares;          // per bucket
+  std::vector<KernelBody> squares;  // per bucket
   KernelBody norm;
   std::vector<dag::SquaredPart> norm_order;
   std::vector<std::uint8_t> matched;        // per comm: done in this step
-  std::vector<dag::BucketPosition> places;      // per parameter
+  std::vector<dag::BucketPosition> places;  // per parameter
   // Per parameter and rank: contributions since the last reduction, for sharded gradients.
   std::vector<std::vector<Memory>> rounds;
 
@@ -49,13 +49,14 @@ struct SequentialRun::State : RankMemory {
     tensor::ParamId param;  // for a contribution
     bool adds = false;      // it is not the first term
   };
-  std::vector<Term> terms;                  // per port of the DAG
+  std::vector<Term> terms;  // per port of the DAG
 
   std::vector<std::vector<double>> losses;
   double gradient_norm = 0;
   PiperRank rank{};
 
-  State(const Dag& dag_in, SequentialHost host_in, std::uint64_t seed_in) : RankMemory(dag_in), host(std::move(host_in)), seed(seed_in) {
+  State(const Dag& dag_in, SequentialHost host_in, std::uint64_t seed_in)
+      : RankMemory(dag_in), host(std::move(host_in)), seed(seed_in) {
     for (const dag::Body& body : dag.bodies) bodies.push_back(build_kernels(body));
     losses.resize(dag.losses.size());
     matched.resize(dag.comms.size());
@@ -64,7 +65,8 @@ struct SequentialRun::State : RankMemory {
     for (auto& each : rounds) each.resize(world);
     find_terms();
     for (const dag::Bucket& bucket : dag.buckets) {
-      squares.push_back(build_kernels(sum_squares_body(*dag.context, tensor::wide(bucket_dtype(bucket)), squared_elements(dag, bucket))));
+      squares.push_back(build_kernels(sum_squares_body(
+          *dag.context, tensor::wide(bucket_dtype(bucket)), squared_elements(dag, bucket))));
     }
     norm_order = dag::norm_order(dag);
     norm = build_kernels(norm_body(*dag.context, norm_order.size(), optimizer().clip));
@@ -77,21 +79,26 @@ struct SequentialRun::State : RankMemory {
       const dag::Input* before = nullptr;
       for (const dag::Input& input : dag.inputs_of(node)) {
         const bool adds = before != nullptr && before->port == input.port;
-        terms[first_port[input.source.node.index()] + input.source.index] = {dag.buckets[node.subject.bucket().index()].params[input.port], adds};
+        terms[first_port[input.source.node.index()] + input.source.index] = {
+            dag.buckets[node.subject.bucket().index()].params[input.port], adds};
         before = &input;
       }
     }
   }
 
-  tensor::DType bucket_dtype(const dag::Bucket& bucket) const { return dag.param_types[bucket.params.front().index()].dtype; }
+  tensor::DType bucket_dtype(const dag::Bucket& bucket) const {
+    return dag.param_types[bucket.params.front().index()].dtype;
+  }
 
-  void samples_of(const Node& node, std::uint64_t r, std::uint64_t& first, std::uint64_t& count) const {
+  void samples_of(const Node& node, std::uint64_t r, std::uint64_t& first,
+                  std::uint64_t& count) const {
     const Interval samples = dag::samples_of(dag, node, coordinates[r]);
     first = static_cast<std::uint64_t>(samples.first);
     count = static_cast<std::uint64_t>(samples.extent);
   }
 
-  bool run(const KernelBody& body, std::vector<void*> operands, std::span<const std::uint8_t> accumulate, std::uint64_t first_sample = 0) {
+  bool run(const KernelBody& body, std::vector<void*> operands,
+           std::span<const std::uint8_t> accumulate, std::uint64_t first_sample = 0) {
     Memory workspace;
     if (body.scratch_bytes > 0) {
       workspace = allocate(body.scratch_bytes);
@@ -106,10 +113,12 @@ struct SequentialRun::State : RankMemory {
     const dag::Body& body = dag.bodies[node.body.index()];
     std::vector<void*> operands(body.inputs.size());
     for (const dag::Input& input : dag.inputs_of(node)) {
-      if (body.inputs[input.port].kind != dag::PortKind::param) operands[input.port] = value(input.source, r);
+      if (body.inputs[input.port].kind != dag::PortKind::param)
+        operands[input.port] = value(input.source, r);
     }
     for (std::size_t i = 0; i < body.inputs.size(); ++i) {
-      if (body.inputs[i].kind == dag::PortKind::param) operands[i] = state.get() + copy_at(input_param(node, body, i), r).offset;
+      if (body.inputs[i].kind == dag::PortKind::param)
+        operands[i] = state.get() + copy_at(input_param(node, body, i), r).offset;
     }
     std::vector<std::uint8_t> accumulate(body.outputs.size(), 0);
     for (std::uint32_t o = 0; o < body.outputs.size(); ++o) {
@@ -132,14 +141,16 @@ struct SequentialRun::State : RankMemory {
     if (body.inputs[port].kind != dag::PortKind::param) return {};
     for (const dag::Input& input : dag.inputs_of(node)) {
       if (input.port != port || !input.source.node.valid()) continue;
-      return dag.buckets[dag.node(input.source.node).subject.bucket().index()].params[input.source.index];
+      return dag.buckets[dag.node(input.source.node).subject.bucket().index()]
+          .params[input.source.index];
     }
     return body.inputs[port].param;
   }
 
   /// The ranks that take part in a collective with `r`, in set order, then coordinate order, with
   /// the member node of each.
-  std::vector<std::pair<std::uint64_t, dag::NodeId>> group_of(const dag::Comm& comm, std::uint64_t r) const {
+  std::vector<std::pair<std::uint64_t, dag::NodeId>> group_of(const dag::Comm& comm,
+                                                              std::uint64_t r) const {
     std::vector<std::pair<std::uint64_t, dag::NodeId>> group;
     for (const dag::NodeId member : comm.members) {
       const DeviceSet& set = dag.device_sets[dag.node(member).devices];
@@ -167,7 +178,8 @@ struct SequentialRun::State : RankMemory {
   /// The memory to which work adds a gradient; for a sharded one that of the gathered interval.
   unsigned char* contribution_at(tensor::ParamId param, std::uint64_t r) {
     const dag::BucketPosition place = places[param.index()];
-    if (!place.bucket.valid() || !dag.shards_gradients(dag.buckets[place.bucket.index()])) return gradient_at(param, r);
+    if (!place.bucket.valid() || !dag.shards_gradients(dag.buckets[place.bucket.index()]))
+      return gradient_at(param, r);
     Memory& memory = rounds[param.index()][r];
     if (!memory) memory = allocate(gradient_bytes(param));
     return memory.get();
@@ -183,7 +195,9 @@ struct SequentialRun::State : RankMemory {
       const Node& front = dag.node(group.front().second);
       // Here a gradient has memory of its own even if its sum is a shard of a bucket.
       const dag::BucketId bucket = front.subject.bucket();
-      const std::uint32_t values = bucket.valid() ? static_cast<std::uint32_t>(dag.buckets[bucket.index()].params.size()) : front.num_outputs;
+      const std::uint32_t values =
+          bucket.valid() ? static_cast<std::uint32_t>(dag.buckets[bucket.index()].params.size())
+                         : front.num_outputs;
       for (std::uint32_t p = 0; p < values; ++p) add_up(group, p);
       for (const auto& [other, id] : group) done[other] = 1;
     }
@@ -192,7 +206,10 @@ struct SequentialRun::State : RankMemory {
   /// One value of an all_reduce. A member without inputs only receives the sum.
   void add_up(const std::vector<std::pair<std::uint64_t, dag::NodeId>>& group, std::uint32_t p) {
     const dag::BucketId bucket = dag.node(group.front().second).subject.bucket();
-    const tensor::Type type = bucket.valid() ? tensor::gradient_type(dag.param_types[dag.buckets[bucket.index()].params[p].index()]) : dag.output_type({group.front().second, p});
+    const tensor::Type type =
+        bucket.valid()
+            ? tensor::gradient_type(dag.param_types[dag.buckets[bucket.index()].params[p].index()])
+            : dag.output_type({group.front().second, p});
     Memory sum = allocate(type.bytes());
     bool any = false;
     for (const auto& [other, id] : group) {
@@ -204,7 +221,8 @@ struct SequentialRun::State : RankMemory {
       if (!std::exchange(any, true)) {
         std::memcpy(sum.get(), part, static_cast<std::size_t>(type.bytes()));
       } else {
-        with_element(type.dtype, [&](auto zero) { add_to<decltype(zero)>(sum.get(), part, type.elements()); });
+        with_element(type.dtype,
+                     [&](auto zero) { add_to<decltype(zero)>(sum.get(), part, type.elements()); });
       }
     }
     for (const auto& [other, id] : group) {
@@ -215,7 +233,8 @@ struct SequentialRun::State : RankMemory {
       const tensor::ParamId param = dag.buckets[bucket.index()].params[p];
       unsigned char* const to = gradient_at(param, other);
       if (terms[first_port[id.index()]].adds) {
-        with_element(type.dtype, [&](auto zero) { add_to<decltype(zero)>(to, sum.get(), type.elements()); });
+        with_element(type.dtype,
+                     [&](auto zero) { add_to<decltype(zero)>(to, sum.get(), type.elements()); });
       } else {
         std::memcpy(to, sum.get(), static_cast<std::size_t>(type.bytes()));
       }
@@ -245,7 +264,8 @@ struct SequentialRun::State : RankMemory {
     for (std::uint64_t r = 0; r < world; ++r) {
       if (!on(dag.node(id).devices, r)) continue;
       for (const dag::Input& input : dag.inputs_of(dag.node(id))) {
-        std::memcpy(output(id, input.port, r), value(input.source, r), static_cast<std::size_t>(dag.output_type({id, input.port}).bytes()));
+        std::memcpy(output(id, input.port, r), value(input.source, r),
+                    static_cast<std::size_t>(dag.output_type({id, input.port}).bytes()));
       }
     }
   }
@@ -262,7 +282,8 @@ struct SequentialRun::State : RankMemory {
       }
       const std::uint64_t from = rank_of(dag.mesh, at);
       for (const dag::Input& input : dag.inputs_of(dag.node(send))) {
-        std::memcpy(output(recv, input.port, r), value(input.source, from), static_cast<std::size_t>(dag.output_type({recv, input.port}).bytes()));
+        std::memcpy(output(recv, input.port, r), value(input.source, from),
+                    static_cast<std::size_t>(dag.output_type({recv, input.port}).bytes()));
       }
     }
   }
@@ -275,9 +296,14 @@ struct SequentialRun::State : RankMemory {
     if (bucket.sharded()) {
       flat = allocate(layout.sum_bytes(layout.elements));
       for (std::size_t i = 0; i < bucket.params.size(); ++i) {
-        std::memcpy(flat.get() + layout.sum_bytes(layout.offsets[i]), gradient_at(bucket.params[i], r), static_cast<std::size_t>(gradient_bytes(bucket.params[i])));
+        std::memcpy(flat.get() + layout.sum_bytes(layout.offsets[i]),
+                    gradient_at(bucket.params[i], r),
+                    static_cast<std::size_t>(gradient_bytes(bucket.params[i])));
       }
-      operands.push_back(flat.get() + layout.sum_bytes(shard_interval(dag::bucket_sharding(dag, bucket), dag.mesh, coordinates[r]).first));
+      operands.push_back(
+          flat.get() +
+          layout.sum_bytes(
+              shard_interval(dag::bucket_sharding(dag, bucket), dag.mesh, coordinates[r]).first));
     } else {
       for (const tensor::ParamId param : bucket.params) operands.push_back(gradient_at(param, r));
     }
@@ -321,7 +347,9 @@ struct SequentialRun::State : RankMemory {
     double one = 1;
     double* factor = &one;
     for (const dag::Input& input : dag.inputs_of(node)) {
-      if (input.port == dag.gradient_values(bucket) && !returns_to_device(dag.node(input.source.node).kind)) factor = reinterpret_cast<double*>(value(input.source, r) + 8);
+      if (input.port == dag.gradient_values(bucket) &&
+          !returns_to_device(dag.node(input.source.node).kind))
+        factor = reinterpret_cast<double*>(value(input.source, r) + 8);
     }
     for (std::size_t i = 0; i < bucket.params.size(); ++i) {
       const tensor::ParamId id = bucket.params[i];
@@ -329,21 +357,27 @@ struct SequentialRun::State : RankMemory {
       const std::int64_t elements = dag.param_types[id.index()].elements();
       auto found = updates.find(elements);
       if (found == updates.end()) {
-        const UpdateBody made = update_body(*dag.context, optimizer(), bucket_dtype(bucket), elements);
-        found = updates.emplace(elements, build_kernels(made.body, Target::cpu, made.in_place)).first;
+        const UpdateBody made =
+            update_body(*dag.context, optimizer(), bucket_dtype(bucket), elements);
+        found =
+            updates.emplace(elements, build_kernels(made.body, Target::cpu, made.in_place)).first;
       }
       unsigned char* gradient = gradient_at(id, r);
-      std::vector<void*> operands = {state.get() + param.offset, gradient, &scalars.learning_rate, factor};
-      for (std::uint32_t s = 0; s < slots(id); ++s) operands.push_back(state.get() + param.slot_offsets[s]);
+      std::vector<void*> operands = {state.get() + param.offset, gradient, &scalars.learning_rate,
+                                     factor};
+      for (std::uint32_t s = 0; s < slots(id); ++s)
+        operands.push_back(state.get() + param.slot_offsets[s]);
       if (optimizer().corrects_bias()) {
         operands.push_back(&scalars.bias1);
         operands.push_back(&scalars.bias2);
       }
       operands.push_back(state.get() + param.offset);
-      for (std::uint32_t s = 0; s < slots(id); ++s) operands.push_back(state.get() + param.slot_offsets[s]);
+      for (std::uint32_t s = 0; s < slots(id); ++s)
+        operands.push_back(state.get() + param.slot_offsets[s]);
       const std::vector<std::uint8_t> writes(1 + slots(id), 0);
       if (!run(found->second, operands, writes)) return false;
-      std::memcpy(state.get() + param.grad_offset, gradient, static_cast<std::size_t>(gradient_bytes(id)));
+      std::memcpy(state.get() + param.grad_offset, gradient,
+                  static_cast<std::size_t>(gradient_bytes(id)));
     }
     return true;
   }
@@ -353,7 +387,8 @@ struct SequentialRun::State : RankMemory {
     std::int64_t counted = 0;
     for (const dag::Input& input : dag.inputs_of(node)) {
       const auto* targets = reinterpret_cast<const std::int64_t*>(value(input.source, r));
-      for (std::int64_t i = 0; i < dag.output_type(input.source).elements(); ++i) counted += targets[i] != dag.losses[node.subject.count().index()].mask->ignore;
+      for (std::int64_t i = 0; i < dag.output_type(input.source).elements(); ++i)
+        counted += targets[i] != dag.losses[node.subject.count().index()].mask->ignore;
     }
     const auto number = static_cast<double>(counted);
     std::memcpy(output(id, 0, r), &number, 8);
@@ -362,7 +397,8 @@ struct SequentialRun::State : RankMemory {
   void report(const Node& node, std::uint64_t r) {
     std::vector<double> sums;
     for (const dag::Input& input : dag.inputs_of(node)) {
-      sums.push_back(element_as_double(value(input.source, r), dag.output_type(input.source).dtype));
+      sums.push_back(
+          element_as_double(value(input.source, r), dag.output_type(input.source).dtype));
     }
     if (node.subject.is_norm()) {
       gradient_norm = sums.empty() ? 0 : sums[0];
@@ -418,16 +454,23 @@ struct SequentialRun::State : RankMemory {
           if (!std::exchange(updated, true) && !update(node, r, scalars)) return false;
           break;
         case NodeKind::report: report(node, r); break;
-        case NodeKind::send: case NodeKind::recv: case NodeKind::offload: case NodeKind::fetch: case NodeKind::all_reduce:
+        case NodeKind::send:
+        case NodeKind::recv:
+        case NodeKind::offload:
+        case NodeKind::fetch:
+        case NodeKind::all_reduce:
         // Operations of a communicator, above.
-        case NodeKind::reduce_scatter: case NodeKind::all_gather: case NodeKind::all_gather_v: break;
+        case NodeKind::reduce_scatter:
+        case NodeKind::all_gather:
+        case NodeKind::all_gather_v: break;
       }
     }
     return true;
   }
 };
 
-SequentialRun::SequentialRun(const Dag& dag, SequentialHost host, std::uint64_t seed) : state_(std::make_unique<State>(dag, std::move(host), seed)) {}
+SequentialRun::SequentialRun(const Dag& dag, SequentialHost host, std::uint64_t seed)
+    : state_(std::make_unique<State>(dag, std::move(host), seed)) {}
 SequentialRun::~SequentialRun() = default;
 
 std::span<const PiperParam> SequentialRun::params() const { return state_->params; }
@@ -453,7 +496,8 @@ namespace {
 
 std::vector<double> read(const unsigned char* from, const PiperParam& param, std::uint32_t dtype) {
   std::vector<double> out(param.elements);
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = element_as_double(from, row_of(dtype).dtype, static_cast<std::int64_t>(i));
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = element_as_double(from, row_of(dtype).dtype, static_cast<std::int64_t>(i));
   return out;
 }
 
@@ -461,14 +505,16 @@ std::vector<double> read(const unsigned char* from, const PiperParam& param, std
 
 std::vector<double> SequentialRun::values(std::string_view name) const {
   for (const PiperParam& param : state_->params) {
-    if (param.counted && name == param.name) return read(state_->state.get() + param.offset, param, param.dtype);
+    if (param.counted && name == param.name)
+      return read(state_->state.get() + param.offset, param, param.dtype);
   }
   return {};
 }
 
 std::vector<double> SequentialRun::gradient(std::string_view name) const {
   for (const PiperParam& param : state_->params) {
-    if (param.counted && name == param.name) return read(state_->state.get() + param.grad_offset, param, param.sum_dtype);
+    if (param.counted && name == param.name)
+      return read(state_->state.get() + param.grad_offset, param, param.sum_dtype);
   }
   return {};
 }

@@ -28,7 +28,9 @@ struct SequentialHost {
   const PiperApi* api = nullptr;  // gemm, attend, attend_grad and fail are called
   void* runtime = nullptr;        // PiperRank::runtime of these calls
   /// Writes samples [first, first + samples) of a step of model input `input`.
-  std::function<void(std::uint32_t input, std::uint64_t step, std::uint64_t first, std::uint64_t samples, void* to)> load;
+  std::function<void(std::uint32_t input, std::uint64_t step, std::uint64_t first,
+                     std::uint64_t samples, void* to)>
+      load;
 };
 
 class SequentialRun {

@@ -33,7 +33,22 @@ struct Identifier {
 };
 
 enum class ExprKind : std::uint8_t {
-  error, name, model, number, string, boolean, list, comprehension, unary, binary, conditional, index, field, call, selector, op,
+  error,
+  name,
+  model,
+  number,
+  string,
+  boolean,
+  list,
+  comprehension,
+  unary,
+  binary,
+  conditional,
+  index,
+  field,
+  call,
+  selector,
+  op,
 };
 
 struct Expr {
@@ -42,7 +57,8 @@ struct Expr {
   SourceRange range;
 
  protected:
-  Expr(ExprKind kind_of_node, SourceRange range_of_node) : kind(kind_of_node), range(range_of_node) {}
+  Expr(ExprKind kind_of_node, SourceRange range_of_node)
+      : kind(kind_of_node), range(range_of_node) {}
 };
 
 /// Gives each node its kind, its constructor and the `classof` of llvm::dyn_cast.
@@ -95,10 +111,10 @@ double unit_bytes(Unit unit);
 /// `8`, `3e-4`, `25MiB`, `1.5ms`
 struct NumberExpr : ExprNode<ExprKind::number> {
   using ExprNode::ExprNode;
-  std::string_view text;       // with the unit
-  bool is_integer = false;     // written without point and exponent
-  std::int64_t integer = 0;    // without the unit; only if is_integer
-  double real = 0;             // without the unit
+  std::string_view text;     // with the unit
+  bool is_integer = false;   // written without point and exponent
+  std::int64_t integer = 0;  // without the unit; only if is_integer
+  double real = 0;           // without the unit
   Unit unit = Unit::none;
 };
 
@@ -144,8 +160,22 @@ struct UnaryExpr : ExprNode<ExprKind::unary> {
 };
 
 enum class BinaryOp : std::uint8_t {
-  multiply, divide, remainder, contract, add, subtract, range, by,
-  equal, not_equal, less, less_equal, greater, greater_equal, logical_and, logical_or,
+  multiply,
+  divide,
+  remainder,
+  contract,
+  add,
+  subtract,
+  range,
+  by,
+  equal,
+  not_equal,
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+  logical_and,
+  logical_or,
 };
 
 /// `*`, `/`, `%`, `@`, `+`, `-`, `..`, `by`, `==`, ... `and`, `or`.
@@ -197,7 +227,7 @@ struct CallExpr : ExprNode<ExprKind::call> {
   Expr* callee = nullptr;
   std::span<const Arg> args;
   // Set by the analysis.
-  mutable Referent referent = Referent::unresolved;     // function or builtin
+  mutable Referent referent = Referent::unresolved;  // function or builtin
   mutable std::uint32_t target = kUnbound;
   // Per parameter of the callee: the position in `args`; -1: its default.
   mutable std::span<const std::int32_t> matched;

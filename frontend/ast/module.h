@@ -27,7 +27,8 @@ struct Item {
   std::string_view doc;
 
  protected:
-  Item(ItemKind kind_of_node, SourceRange range_of_node) : kind(kind_of_node), range(range_of_node) {}
+  Item(ItemKind kind_of_node, SourceRange range_of_node)
+      : kind(kind_of_node), range(range_of_node) {}
 };
 
 template <ItemKind K>
@@ -99,7 +100,7 @@ class Module {
  public:
   FileId file;
   std::span<Item* const> items;
-  SourceRange range;  // the whole text
+  SourceRange range;                  // the whole text
   std::span<const Comment> comments;  // in text order
   std::vector<std::uint32_t> faults;  // where the text is none of the language, ascending
   bool brackets_differ = false;       // some bracket has no partner: the nesting is a guess
@@ -108,7 +109,8 @@ class Module {
   template <typename Node, typename... Args>
   Node* make(Args&&... args) {
     static_assert(std::is_trivially_destructible_v<Node>);
-    return new (arena_->Allocate(sizeof(Node), llvm::Align(alignof(Node)))) Node(std::forward<Args>(args)...);
+    return new (arena_->Allocate(sizeof(Node), llvm::Align(alignof(Node))))
+        Node(std::forward<Args>(args)...);
   }
   std::string_view copy(std::string_view text) {
     char* bytes = static_cast<char*>(arena_->Allocate(text.size(), llvm::Align(1)));
@@ -118,7 +120,8 @@ class Module {
   template <typename T>
   std::span<T> copy(const std::vector<T>& elements) {
     static_assert(std::is_trivially_destructible_v<T>);
-    T* first = static_cast<T*>(arena_->Allocate(elements.size() * sizeof(T), llvm::Align(alignof(T))));
+    T* first =
+        static_cast<T*>(arena_->Allocate(elements.size() * sizeof(T), llvm::Align(alignof(T))));
     std::uninitialized_copy(elements.begin(), elements.end(), first);
     return {first, elements.size()};
   }

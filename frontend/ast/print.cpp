@@ -23,7 +23,8 @@ class Printer {
       case ItemKind::error: return line("error", item.range, "");
       case ItemKind::use: {
         std::string path;
-        for (const Identifier& part : llvm::cast<UseItem>(item).path) path += (path.empty() ? "" : ".") + source_text(part);
+        for (const Identifier& part : llvm::cast<UseItem>(item).path)
+          path += (path.empty() ? "" : ".") + source_text(part);
         return line("use", item.range, path);
       }
       case ItemKind::param: {
@@ -33,17 +34,21 @@ class Printer {
       case ItemKind::mesh: {
         const auto& node = llvm::cast<MeshItem>(item);
         std::string view = node.is_view ? " = " + source_text(node.base) + " as " : "";
-        return line("mesh", item.range, source_text(node.name) + view + '(' + source_text(node.axes) + ')');
+        return line("mesh", item.range,
+                    source_text(node.name) + view + '(' + source_text(node.axes) + ')');
       }
       case ItemKind::function: {
         const auto& node = llvm::cast<FunctionItem>(item);
         std::string result = node.result != nullptr ? " -> " + source_text(*node.result) : "";
-        line(sort_text(node.sort), item.range, source_text(node.name) + '(' + source_text(node.params) + ')' + result);
+        line(sort_text(node.sort), item.range,
+             source_text(node.name) + '(' + source_text(node.params) + ')' + result);
         return block(node.body);
       }
       case ItemKind::train: {
         const auto& node = llvm::cast<TrainItem>(item);
-        line("train", item.range, source_text(node.name) + " = " + source_text(*node.model) + " on " + source_text(node.mesh));
+        line("train", item.range,
+             source_text(node.name) + " = " + source_text(*node.model) + " on " +
+                 source_text(node.mesh));
         return block(node.body);
       }
       case ItemKind::machine: {
@@ -59,9 +64,10 @@ class Printer {
     out_.append(2 * depth_, ' ');
     out_ += kind;
     if (files_ != nullptr) {
-      LineColumn begin = files_->line_column(range.file, range.begin), end = files_->line_column(range.file, range.end);
-      out_ += " [" + std::to_string(begin.line) + ':' + std::to_string(begin.column) + '-' + std::to_string(end.line) + ':' +
-              std::to_string(end.column) + ']';
+      LineColumn begin = files_->line_column(range.file, range.begin),
+                 end = files_->line_column(range.file, range.end);
+      out_ += " [" + std::to_string(begin.line) + ':' + std::to_string(begin.column) + '-' +
+              std::to_string(end.line) + ':' + std::to_string(end.column) + ']';
     }
     if (!text.empty()) out_ += ' ';
     out_ += text;
@@ -134,25 +140,33 @@ void Printer::stmt(const Stmt& stmt) {
       const auto& node = llvm::cast<IfStmt>(stmt);
       bool first = true;
       for (const Branch& branch : node.branches) {
-        line(first ? "if" : "else if", first ? range : branch.body->range, source_text(*branch.condition));
+        line(first ? "if" : "else if", first ? range : branch.body->range,
+             source_text(*branch.condition));
         first = false;
         block(branch.body);
       }
       if (node.otherwise != nullptr) line("else", node.otherwise->range, "");
       return block(node.otherwise);
     }
-    case StmtKind::return_value: return line("return", range, source_text(*llvm::cast<ReturnStmt>(stmt).value));
+    case StmtKind::return_value:
+      return line("return", range, source_text(*llvm::cast<ReturnStmt>(stmt).value));
     case StmtKind::require: {
       const auto& node = llvm::cast<RequireStmt>(stmt);
-      return line("require", range, source_text(*node.condition) + (node.message != nullptr ? " else " + source_text(*node.message) : ""));
+      return line("require", range,
+                  source_text(*node.condition) +
+                      (node.message != nullptr ? " else " + source_text(*node.message) : ""));
     }
-    case StmtKind::setting: return line("setting", range, source_text(llvm::cast<SettingStmt>(stmt).setting));
-    case StmtKind::input: return line("input", range, source_text(llvm::cast<InputStmt>(stmt).inputs));
+    case StmtKind::setting:
+      return line("setting", range, source_text(llvm::cast<SettingStmt>(stmt).setting));
+    case StmtKind::input:
+      return line("input", range, source_text(llvm::cast<InputStmt>(stmt).inputs));
     case StmtKind::weight: {
       const auto& node = llvm::cast<WeightStmt>(stmt);
       std::string text;
-      for (const WeightDecl& decl : node.weights) text += (text.empty() ? "" : ", ") + source_text(decl.name) + source_text(decl.dims);
-      return line("weight", range, text + (node.init != nullptr ? " = " + source_text(*node.init) : ""));
+      for (const WeightDecl& decl : node.weights)
+        text += (text.empty() ? "" : ", ") + source_text(decl.name) + source_text(decl.dims);
+      return line("weight", range,
+                  text + (node.init != nullptr ? " = " + source_text(*node.init) : ""));
     }
     case StmtKind::region: {
       const auto& node = llvm::cast<RegionStmt>(stmt);
@@ -172,8 +186,9 @@ void Printer::stmt(const Stmt& stmt) {
     }
     case StmtKind::cursor: {
       const auto& node = llvm::cast<CursorStmt>(stmt);
-      return line("cursor", range, source_text(node.name) + " = " + source_text(*node.forward) +
-                                       (node.backward != nullptr ? " backward " + source_text(*node.backward) : ""));
+      return line("cursor", range,
+                  source_text(node.name) + " = " + source_text(*node.forward) +
+                      (node.backward != nullptr ? " backward " + source_text(*node.backward) : ""));
     }
     case StmtKind::at: {
       const auto& node = llvm::cast<AtStmt>(stmt);
@@ -190,7 +205,8 @@ std::string subject_text(const DirectiveStmt& node) {
     case directive::Subject::region: return source_text(*node.region);
     case directive::Subject::dimension: return source_text(node.name);
     case directive::Subject::targets: return source_text(node.targets);
-    case directive::Subject::named: return source_text(node.name) + ": " + source_text(node.targets);
+    case directive::Subject::named:
+      return source_text(node.name) + ": " + source_text(node.targets);
   }
   return "";
 }
@@ -212,7 +228,8 @@ void Printer::directive(const DirectiveStmt& node) {
   for (std::size_t i = 0; i < std::size(directive::kClauseWords); ++i) {
     const auto clause = static_cast<directive::Clause>(i);
     const std::string words = clause_text(node, clause);
-    if (!words.empty() || node.row().clauses.needs(clause)) text += " " + std::string(directive::kClauseWords[i]) + " " + words;
+    if (!words.empty() || node.row().clauses.needs(clause))
+      text += " " + std::string(directive::kClauseWords[i]) + " " + words;
   }
   line(node.row().keyword, node.range, text);
 }
@@ -224,7 +241,9 @@ static std::string print(const Module& module, Printer printer) {
   return printer.take();
 }
 
-std::string print(const Module& module, const SourceTable& files) { return print(module, Printer(&files)); }
+std::string print(const Module& module, const SourceTable& files) {
+  return print(module, Printer(&files));
+}
 
 std::string print_without_ranges(const Module& module) { return print(module, Printer(nullptr)); }
 

@@ -75,7 +75,12 @@ std::string_view keyword_of(StmtKind kind) {
     case StmtKind::rank: return "rank";
     case StmtKind::cursor: return "cursor";
     case StmtKind::at: return "at";
-    case StmtKind::error: case StmtKind::assign: case StmtKind::expr: case StmtKind::setting: case StmtKind::directive: case StmtKind::step: return "";
+    case StmtKind::error:
+    case StmtKind::assign:
+    case StmtKind::expr:
+    case StmtKind::setting:
+    case StmtKind::directive:
+    case StmtKind::step: return "";
   }
   return "";
 }
@@ -93,12 +98,29 @@ namespace {
 
 /// How tightly an expression binds; an operand that binds less tightly than its place asks for
 /// needs parentheses.
-enum BindingStrength { kLoosest, kConditional = 0, kOr, kAnd, kNot, kCompare, kBy, kRange, kAdd, kMultiply, kNegate, kPrimary };
+enum BindingStrength {
+  kLoosest,
+  kConditional = 0,
+  kOr,
+  kAnd,
+  kNot,
+  kCompare,
+  kBy,
+  kRange,
+  kAdd,
+  kMultiply,
+  kNegate,
+  kPrimary
+};
 
 int strength(BinaryOp op) {
   switch (op) {
-    case BinaryOp::multiply: case BinaryOp::divide: case BinaryOp::remainder: case BinaryOp::contract: return kMultiply;
-    case BinaryOp::add: case BinaryOp::subtract: return kAdd;
+    case BinaryOp::multiply:
+    case BinaryOp::divide:
+    case BinaryOp::remainder:
+    case BinaryOp::contract: return kMultiply;
+    case BinaryOp::add:
+    case BinaryOp::subtract: return kAdd;
     case BinaryOp::range: return kRange;
     case BinaryOp::by: return kBy;
     case BinaryOp::logical_and: return kAnd;
@@ -138,7 +160,9 @@ void write_bare(std::string& out, const Expr& expr) {
     case ExprKind::name: out += llvm::cast<NameExpr>(expr).name; return;
     case ExprKind::model: out += "model"; return;
     case ExprKind::number: out += llvm::cast<NumberExpr>(expr).text; return;
-    case ExprKind::string: out += '"' + std::string(llvm::cast<StringExpr>(expr).value) + '"'; return;
+    case ExprKind::string:
+      out += '"' + std::string(llvm::cast<StringExpr>(expr).value) + '"';
+      return;
     case ExprKind::boolean: out += llvm::cast<BoolExpr>(expr).value ? "true" : "false"; return;
     case ExprKind::list:
       out += '[';
@@ -241,11 +265,15 @@ std::string source_text(const Expr& expr) {
   return out;
 }
 
-std::string source_text(const Identifier& name) { return name.missing() ? "<error>" : std::string(name.name); }
+std::string source_text(const Identifier& name) {
+  return name.missing() ? "<error>" : std::string(name.name);
+}
 
 std::string source_text(std::span<const Binding> bindings) {
   std::string out;
-  write_list(out, bindings, [&](const Binding& b) { out += source_text(b.name) + " in " + source_text(*b.values); });
+  write_list(out, bindings, [&](const Binding& b) {
+    out += source_text(b.name) + " in " + source_text(*b.values);
+  });
   return out;
 }
 
@@ -255,7 +283,9 @@ std::string source_text(std::span<const Identifier> names) {
   return out;
 }
 
-std::string source_text(const Pair& pair) { return source_text(pair.name) + ": " + source_text(*pair.value); }
+std::string source_text(const Pair& pair) {
+  return source_text(pair.name) + ": " + source_text(*pair.value);
+}
 
 std::string source_text(std::span<const Pair> pairs) {
   std::string out;

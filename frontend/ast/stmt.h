@@ -41,8 +41,8 @@ enum class TypeKind : std::uint8_t { error, name, shaped, list };
 struct TypeRef {
   TypeKind kind = TypeKind::error;
   SourceRange range;
-  Identifier name;              // name and shaped
-  std::span<const Dim> dims;    // shaped
+  Identifier name;                   // name and shaped
+  std::span<const Dim> dims;         // shaped
   const TypeRef* element = nullptr;  // list; else null
 };
 
@@ -76,8 +76,27 @@ struct Step {
 };
 
 enum class StmtKind : std::uint8_t {
-  error, let, var, assign, expr, for_loop, repeat, conditional, return_value, require, setting, input, weight, region, loss,
-  directive, order, rank, cursor, at, step,
+  error,
+  let,
+  var,
+  assign,
+  expr,
+  for_loop,
+  repeat,
+  conditional,
+  return_value,
+  require,
+  setting,
+  input,
+  weight,
+  region,
+  loss,
+  directive,
+  order,
+  rank,
+  cursor,
+  at,
+  step,
 };
 
 inline constexpr std::size_t kNumStmtKinds = static_cast<std::size_t>(StmtKind::step) + 1;
@@ -97,7 +116,8 @@ struct Stmt {
   mutable bool damaged = false;
 
  protected:
-  Stmt(StmtKind kind_of_node, SourceRange range_of_node) : kind(kind_of_node), range(range_of_node) {}
+  Stmt(StmtKind kind_of_node, SourceRange range_of_node)
+      : kind(kind_of_node), range(range_of_node) {}
 };
 
 template <StmtKind K>
@@ -181,7 +201,8 @@ struct RequireStmt : StmtNode<StmtKind::require> {
 };
 
 /// The settings of a train. The analysis checks their values.
-inline constexpr std::string_view kTrainSettings[] = {"data", "device", "dtype", "held_out", "optim", "seed", "steps"};
+inline constexpr std::string_view kTrainSettings[] = {"data",  "device", "dtype", "held_out",
+                                                      "optim", "seed",   "steps"};
 
 /// `steps: 200`
 struct SettingStmt : StmtNode<StmtKind::setting> {
@@ -228,16 +249,16 @@ struct LossStmt : StmtNode<StmtKind::loss> {
 struct DirectiveStmt : StmtNode<StmtKind::directive> {
   using StmtNode::StmtNode;
   directive::DirectiveKind directive{};
-  Expr* region = nullptr;               // subject `region`
+  Expr* region = nullptr;  // subject `region`
   // Subject `dimension`: of the model; subject `named`: of the targets.
   Identifier name;
-  std::span<const Target> targets;      // subjects `targets` and `named`
-  std::span<const Pair> into;           // at least one after a region
-  std::span<const Target> in;           // empty: the whole model
-  Expr* devices = nullptr;              // `on`
-  std::span<const Identifier> axes;     // `over`
-  std::span<const Identifier> dims;     // `by`
-  std::span<const Pair> settings;       // `with`
+  std::span<const Target> targets;   // subjects `targets` and `named`
+  std::span<const Pair> into;        // at least one after a region
+  std::span<const Target> in;        // empty: the whole model
+  Expr* devices = nullptr;           // `on`
+  std::span<const Identifier> axes;  // `over`
+  std::span<const Identifier> dims;  // `by`
+  std::span<const Pair> settings;    // `with`
 
   const directive::DirectiveRow& row() const { return directive::row_of(directive); }
 };

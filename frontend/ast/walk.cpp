@@ -13,7 +13,8 @@ class Walker {
     switch (item.kind) {
       case ItemKind::error: return;
       case ItemKind::use: return names(llvm::cast<UseItem>(item).path);
-      case ItemKind::param: return name(llvm::cast<ParamItem>(item).name), expr(llvm::cast<ParamItem>(item).value);
+      case ItemKind::param:
+        return name(llvm::cast<ParamItem>(item).name), expr(llvm::cast<ParamItem>(item).value);
       case ItemKind::mesh: {
         const auto& node = llvm::cast<MeshItem>(item);
         name(node.name);
@@ -77,7 +78,8 @@ class Walker {
   void type(const TypeRef* type_ref) {
     if (type_ref == nullptr) return;
     visit_(type_ref->range, type_ref->kind == TypeKind::error);
-    if (type_ref->kind == TypeKind::name || type_ref->kind == TypeKind::shaped) name(type_ref->name);
+    if (type_ref->kind == TypeKind::name || type_ref->kind == TypeKind::shaped)
+      name(type_ref->name);
     dims(type_ref->dims);
     type(type_ref->element);
   }
@@ -123,7 +125,8 @@ class Walker {
   void directive(const DirectiveStmt& node) {
     const directive::Subject subject = node.row().subject;
     expr(node.region);
-    if (subject == directive::Subject::dimension || subject == directive::Subject::named) name(node.name);
+    if (subject == directive::Subject::dimension || subject == directive::Subject::named)
+      name(node.name);
     targets(node.targets);
     pairs(node.into);
     targets(node.in);
@@ -144,7 +147,8 @@ void Walker::expr(const Expr* node) {
   if (node == nullptr) return;
   visit_(node->range, node->kind == ExprKind::error);
   if (names_.expressions) names_.expressions(*node);
-  if (auto* used = llvm::dyn_cast<NameExpr>(node); used != nullptr && names_.uses) names_.uses(*used);
+  if (auto* used = llvm::dyn_cast<NameExpr>(node); used != nullptr && names_.uses)
+    names_.uses(*used);
   if (auto* list = llvm::dyn_cast<ListExpr>(node)) {
     exprs(list->elements);
   } else if (auto* comprehension = llvm::dyn_cast<ComprehensionExpr>(node)) {

@@ -19,8 +19,8 @@ struct NameVisitor {
   // Parameters, `let`, `var`, loops, cursors, weights, inputs.
   std::function<void(const Identifier& name)> declares;
   std::function<void(const Identifier& name)> assigns;
-  std::function<void(const Identifier& name)> reads;     // axes after `over`
-  std::function<void(const NameExpr& name)> uses;        // callees too
+  std::function<void(const Identifier& name)> reads;  // axes after `over`
+  std::function<void(const NameExpr& name)> uses;     // callees too
   std::function<void(const CallExpr& call)> calls;
   // All nodes of a kind, whatever they name.
   std::function<void(const Expr& expr)> expressions;

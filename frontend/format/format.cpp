@@ -27,7 +27,8 @@ struct Line {
 };
 
 std::size_t width(std::string_view text) {
-  const int columns = llvm::sys::unicode::columnWidthUTF8(llvm::StringRef(text.data(), text.size()));
+  const int columns =
+      llvm::sys::unicode::columnWidthUTF8(llvm::StringRef(text.data(), text.size()));
   return columns < 0 ? text.size() : static_cast<std::size_t>(columns);
 }
 
@@ -49,17 +50,20 @@ struct Before {
 };
 
 /// The line of the words from `first` to `last`, without its text.
-Line line_of(const std::vector<Word>& words, std::size_t first, std::size_t last, const Before& before) {
+Line line_of(const std::vector<Word>& words, std::size_t first, std::size_t last,
+             const Before& before) {
   Line line;
   line.first = first;
   line.last = last;
   const Word& word = words[first];
   const bool closes_block = word.is("}"), closes_bracket = word.is(")") || word.is("]");
   const bool inside = before.brackets > 0 && !(closes_bracket && before.brackets == 1);
-  const bool unfinished = before.brackets == 0 && before.any && !can_end(before.word) && !before.word.is("{") && !before.word.is(";");
+  const bool unfinished = before.brackets == 0 && before.any && !can_end(before.word) &&
+                          !before.word.is("{") && !before.word.is(";");
   const bool backward = before.brackets == 0 && word.is("backward");  // of the cursor above
   line.goes_on = before.brackets > 0 || unfinished || backward;
-  line.indent = kIndent * (before.blocks - (closes_block && before.blocks > 0 ? 1 : 0) + (inside || unfinished || backward ? 1 : 0));
+  line.indent = kIndent * (before.blocks - (closes_block && before.blocks > 0 ? 1 : 0) +
+                           (inside || unfinished || backward ? 1 : 0));
   return line;
 }
 
@@ -106,7 +110,8 @@ std::optional<std::size_t> break_of(const std::vector<Word>& words, const Line& 
     if (word.kind == LexemeKind::close && depth > 0) --depth;
     column += width(word.text) + (has_blank(words, i) ? 1 : 0);
     if (column > kWidth + 1 && best) break;
-    const bool breakable = word.is(",") || word.is("+") || word.is("and") || word.is("or") || word.is("@");
+    const bool breakable =
+        word.is(",") || word.is("+") || word.is("and") || word.is("or") || word.is("@");
     if (!breakable || words[i + 1].kind == LexemeKind::comment) continue;
     if (depth <= least || !best) {
       best = i + 1;
@@ -123,7 +128,7 @@ std::vector<Line> fit(std::vector<Word>& words) {
   Before before;
   // of the line that comes next and of those that it was broken from
   std::vector<std::size_t> ends;
-  bool has_blocks = true;         // may have
+  bool has_blocks = true;  // may have
   for (std::size_t first = 0; first < words.size();) {
     if (ends.empty()) {
       std::size_t end = first + 1;
@@ -165,13 +170,15 @@ struct Column {
 
 std::optional<Column> column_of(const std::vector<Word>& words, const Line& line) {
   // A comment after code is in the words of the line, and not in its text.
-  const std::size_t end = words[line.last - 1].kind == LexemeKind::comment ? line.last - 1 : line.last;
+  const std::size_t end =
+      words[line.last - 1].kind == LexemeKind::comment ? line.last - 1 : line.last;
   if (end < line.first + 3 || line.goes_on) return std::nullopt;
   const Word& first = words[line.first];
   // The byte of the text before the word.
   const auto before = [&](std::size_t word) {
     std::size_t at = 0;
-    for (std::size_t i = line.first; i < word; ++i) at += words[i].text.size() + (has_blank(words, i) ? 1 : 0);
+    for (std::size_t i = line.first; i < word; ++i)
+      at += words[i].text.size() + (has_blank(words, i) ? 1 : 0);
     return at;
   };
   const auto find = [&](std::string_view text) -> std::optional<std::size_t> {
@@ -183,12 +190,16 @@ std::optional<Column> column_of(const std::vector<Word>& words, const Line& line
     }
     return std::nullopt;
   };
-  if (first.kind == LexemeKind::name && words[line.first + 1].is(":")) return Column{"setting", before(line.first + 2)};
+  if (first.kind == LexemeKind::name && words[line.first + 1].is(":"))
+    return Column{"setting", before(line.first + 2)};
   struct Row {
     std::string_view word, sign;
     bool behind;
   };
-  constexpr Row kRows[] = {{"at", ":", true}, {"cursor", "=", false}, {"place", "on", false}, {"repeat", "{", false}, {"replicate", "over", false}, {"shard", "over", false}, {"stream", ":", true}};
+  constexpr Row kRows[] = {
+      {"at", ":", true},      {"cursor", "=", false},       {"place", "on", false},
+      {"repeat", "{", false}, {"replicate", "over", false}, {"shard", "over", false},
+      {"stream", ":", true}};
   for (const Row& row : kRows) {
     if (!first.is(row.word)) continue;
     const std::optional<std::size_t> sign = find(row.sign);
@@ -203,7 +214,8 @@ std::optional<Column> column_of(const std::vector<Word>& words, const Line& line
 /// Whether the line belongs to a block of several lines beside `beside`.
 bool is_of_long_block(const std::vector<Word>& words, const Line& beside, const Line& line) {
   if (line.indent > beside.indent) return true;
-  return line.indent == beside.indent && (words[line.first].is("}") || words[line.last - 1].is("{"));
+  return line.indent == beside.indent &&
+         (words[line.first].is("}") || words[line.last - 1].is("{"));
 }
 
 void align(const std::vector<Word>& words, std::vector<Line>& lines) {
@@ -216,7 +228,9 @@ void align(const std::vector<Word>& words, std::vector<Line>& lines) {
     }
     std::vector<std::size_t> rows = {begin}, columns = {column->at};
     std::size_t widest = width(lines[begin].text.substr(0, column->at)), narrowest = widest;
-    for (std::size_t i = end; i < lines.size() && !words[lines[i].first].blank_before && lines[i].indent >= lines[begin].indent; ++i) {
+    for (std::size_t i = end; i < lines.size() && !words[lines[i].first].blank_before &&
+                              lines[i].indent >= lines[begin].indent;
+         ++i) {
       // One-line blocks are aligned even if longer ones are between them.
       if (column->table == "repeat" && is_of_long_block(words, lines[begin], lines[i])) continue;
       const std::optional<Column> next = column_of(words, lines[i]);
@@ -230,7 +244,9 @@ void align(const std::vector<Word>& words, std::vector<Line>& lines) {
     bool fits = widest - narrowest <= kWidestColumn;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const Line& row = lines[rows[i]];
-      fits = fits && row.indent + width(row.text) + widest - width(row.text.substr(0, columns[i])) <= kWidth;
+      fits =
+          fits &&
+          row.indent + width(row.text) + widest - width(row.text.substr(0, columns[i])) <= kWidth;
     }
     for (std::size_t i = 0; i < rows.size() && fits; ++i) {
       std::string& text = lines[rows[i]].text;
@@ -250,7 +266,9 @@ void align_comments(const std::vector<Word>& words, std::vector<Line>& lines) {
       continue;
     }
     std::size_t widest = lines[begin].indent + width(lines[begin].text), narrowest = widest;
-    for (; end < lines.size() && !lines[end].comment.empty() && !words[lines[end].first].blank_before; ++end) {
+    for (;
+         end < lines.size() && !lines[end].comment.empty() && !words[lines[end].first].blank_before;
+         ++end) {
       const std::size_t here = lines[end].indent + width(lines[end].text);
       widest = std::max(widest, here);
       narrowest = std::min(narrowest, here);
@@ -292,16 +310,20 @@ std::vector<Zone> broken_zones(std::string_view text) {
   const ast::Module module = parse::parse(locations.files(), file, unread);
   std::vector<Zone> zones;
   if (module.faults.empty()) return zones;
-  if (module.items.empty() || module.faults.front() < module.items.front()->range.begin) return {{0, text.size()}};
+  if (module.items.empty() || module.faults.front() < module.items.front()->range.begin)
+    return {{0, text.size()}};
   for (std::size_t i = 0; i < module.items.size(); ++i) {
     const std::size_t begin = module.items[i]->range.begin;
-    const std::size_t next = i + 1 < module.items.size() ? module.items[i + 1]->range.begin : text.size() + 1;
+    const std::size_t next =
+        i + 1 < module.items.size() ? module.items[i + 1]->range.begin : text.size() + 1;
     const auto fault = std::lower_bound(module.faults.begin(), module.faults.end(), begin);
     if (fault == module.faults.end() || *fault >= next) continue;
     const std::size_t line = text.rfind('\n', begin == 0 ? 0 : begin - 1);
     const std::size_t from = begin == 0 || line == std::string_view::npos ? 0 : line + 1;
     const std::size_t last = next > text.size() ? text.size() : text.rfind('\n', next - 1);
-    const std::size_t to = next > text.size() ? text.size() : last == std::string_view::npos ? from : std::max(from, last + 1);
+    const std::size_t to = next > text.size()               ? text.size()
+                           : last == std::string_view::npos ? from
+                                                            : std::max(from, last + 1);
     if (!zones.empty() && from <= zones.back().end) {
       zones.back().end = std::max(zones.back().end, to);
     } else {
@@ -341,7 +363,9 @@ std::string formatted_zones(std::string_view text) {
   for (const Zone& zone : broken_zones(text)) {
     add_formatted(zone.begin);
     // The blank line before unchanged text.
-    if (zone.begin > begin && !result.empty() && text.substr(begin, zone.begin - begin).ends_with("\n\n")) result += '\n';
+    if (zone.begin > begin && !result.empty() &&
+        text.substr(begin, zone.begin - begin).ends_with("\n\n"))
+      result += '\n';
     result += text.substr(zone.begin, zone.end - zone.begin);
     begin = zone.end;
   }
@@ -360,7 +384,8 @@ std::string format(std::string_view text) {
   // The first line decides all line ends, also in unchanged declarations: mixed line ends are a
   // mistake of an editor.
   const std::size_t first_end = text.find('\n');
-  const bool carriage = first_end != std::string_view::npos && first_end > 0 && text[first_end - 1] == '\r';
+  const bool carriage =
+      first_end != std::string_view::npos && first_end > 0 && text[first_end - 1] == '\r';
   const std::string result = formatted_zones(with_line_ends(text, "\n"));
   return std::string(mark) + (carriage ? with_line_ends(result, "\r\n") : result);
 }

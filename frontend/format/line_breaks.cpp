@@ -9,7 +9,8 @@ namespace {
 using parse::LexemeKind;
 
 bool is_operand_end(const Word& word) {
-  return word.kind == LexemeKind::name || word.kind == LexemeKind::number || word.kind == LexemeKind::string || word.kind == LexemeKind::close || word.is("true") ||
+  return word.kind == LexemeKind::name || word.kind == LexemeKind::number ||
+         word.kind == LexemeKind::string || word.kind == LexemeKind::close || word.is("true") ||
          word.is("false") || word.is("model");
 }
 
@@ -19,7 +20,8 @@ void break_blocks(std::vector<Word>& words) {
     if (!words[i].is("{") || words[i].partner == i) continue;
     const std::size_t close = words[i].partner;
     bool several = false;
-    for (std::size_t j = i + 1; j < close; ++j) several = several || words[j].breaks || words[j].kind == LexemeKind::comment;
+    for (std::size_t j = i + 1; j < close; ++j)
+      several = several || words[j].breaks || words[j].kind == LexemeKind::comment;
     if (close == i + 1) {
       words[close].breaks = false;
     } else if (several || words[close].breaks) {
@@ -59,7 +61,9 @@ std::vector<Word> words_of(std::string_view text) {
     word.breaks = lexeme.first_on_line;
     word.blank_before = std::count(between.begin(), between.end(), '\n') > 1;
     if (word.is("*") || word.is("/") || word.is("%")) {
-      word.spaced = !between.empty() || (lexeme.end < text.size() && (text[lexeme.end] == ' ' || text[lexeme.end] == '\t' || text[lexeme.end] == '\n' || text[lexeme.end] == '\r'));
+      word.spaced = !between.empty() || (lexeme.end < text.size() &&
+                                         (text[lexeme.end] == ' ' || text[lexeme.end] == '\t' ||
+                                          text[lexeme.end] == '\n' || text[lexeme.end] == '\r'));
     }
     if (word.kind == LexemeKind::comment) {
       word.text = parse::without_blank_end(word.text);
@@ -91,18 +95,23 @@ void open_up(std::vector<Word>& words, std::size_t open) {
     ++kept;
   }
   words[close].breaks = true;
-  words.erase(words.begin() + static_cast<std::ptrdiff_t>(kept), words.begin() + static_cast<std::ptrdiff_t>(close));
+  words.erase(words.begin() + static_cast<std::ptrdiff_t>(kept),
+              words.begin() + static_cast<std::ptrdiff_t>(close));
   match_brackets(words);
 }
 
 bool has_blank(const std::vector<Word>& words, std::size_t left) {
   const Word& a = words[left];
   const Word& b = words[left + 1];
-  if (b.is(",") || b.is(";") || b.is(":") || b.is(")") || b.is("]") || b.is(".") || b.is("..")) return false;
+  if (b.is(",") || b.is(";") || b.is(":") || b.is(")") || b.is("]") || b.is(".") || b.is(".."))
+    return false;
   if (a.is("(") || a.is("[") || a.is(".") || a.is("..")) return false;
-  if ((b.is("(") || b.is("[")) && (a.kind == LexemeKind::name || a.is(")") || a.is("]"))) return false;
+  if ((b.is("(") || b.is("[")) && (a.kind == LexemeKind::name || a.is(")") || a.is("]")))
+    return false;
   // `-x`
-  const auto is_sign = [&](std::size_t i) { return words[i].is("-") && (i == 0 || !is_operand_end(words[i - 1])); };
+  const auto is_sign = [&](std::size_t i) {
+    return words[i].is("-") && (i == 0 || !is_operand_end(words[i - 1]));
+  };
   if (is_sign(left)) return false;
   for (const Word* word : {&a, &b}) {
     if (word->is("*") || word->is("/") || word->is("%")) return word->spaced;

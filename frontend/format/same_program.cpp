@@ -19,15 +19,18 @@ std::string program_of(std::string_view text) {
   const FileId file = locations.files().add("", std::string(text));
   DiagnosticSink unread(locations);
   const ast::Module module = parse::parse(locations.files(), file, unread);
-  std::string program = ast::print_without_ranges(module) + (module.faults.empty() ? "legal\n" : "with mistakes\n");
+  std::string program =
+      ast::print_without_ranges(module) + (module.faults.empty() ? "legal\n" : "with mistakes\n");
   if (module.comments.empty()) return program;
   std::vector<std::uint32_t> tokens;
   for (const parse::Lexeme& lexeme : parse::lexemes(text)) {
-    const bool counts = lexeme.kind != parse::LexemeKind::comment && text.substr(lexeme.begin, lexeme.end - lexeme.begin) != ";";
+    const bool counts = lexeme.kind != parse::LexemeKind::comment &&
+                        text.substr(lexeme.begin, lexeme.end - lexeme.begin) != ";";
     if (counts) tokens.push_back(lexeme.begin);
   }
   for (const ast::Comment& comment : module.comments) {
-    const auto number = std::lower_bound(tokens.begin(), tokens.end(), comment.token) - tokens.begin();
+    const auto number =
+        std::lower_bound(tokens.begin(), tokens.end(), comment.token) - tokens.begin();
     program += comment.place == ast::CommentPlace::behind ? "behind " : "before ";
     program += std::to_string(number) + ' ';
     program += text.substr(comment.range.begin, comment.range.end - comment.range.begin);
@@ -38,16 +41,22 @@ std::string program_of(std::string_view text) {
 
 }  // namespace
 
-bool same_program(std::string_view before, std::string_view after) { return before == after || program_of(before) == program_of(after); }
+bool same_program(std::string_view before, std::string_view after) {
+  return before == after || program_of(before) == program_of(after);
+}
 
-bool keeps_program(std::string_view before, std::string_view after, FileId file, DiagnosticSink& sink) {
+bool keeps_program(std::string_view before, std::string_view after, FileId file,
+                   DiagnosticSink& sink) {
   if (same_program(before, after)) return true;
-  sink.report(Code::layout_changes_program, SourceRange{file, 0, 0}, "this text in the layout of the project would be another program; it stays as it is")
-      .hint("the mistake is in the formatter of Piper, not in this text: please report it with the text");
+  sink.report(Code::layout_changes_program, SourceRange{file, 0, 0},
+              "this text in the layout of the project would be another program; it stays as it is")
+      .hint(
+          "the mistake is in the formatter of Piper, not in this text: please report it with the text");
   return false;
 }
 
-std::optional<std::string> checked_format(std::string_view text, FileId file, DiagnosticSink& sink) {
+std::optional<std::string> checked_format(std::string_view text, FileId file,
+                                          DiagnosticSink& sink) {
   std::string formatted = format(text);
   if (!keeps_program(text, formatted, file, sink)) return std::nullopt;
   return formatted;

@@ -17,7 +17,8 @@ namespace piper::format {
 bool same_program(std::string_view before, std::string_view after);
 
 /// Reports P6045 at `file` and returns false if `after` is not the program of `before`.
-bool keeps_program(std::string_view before, std::string_view after, FileId file, DiagnosticSink& sink);
+bool keeps_program(std::string_view before, std::string_view after, FileId file,
+                   DiagnosticSink& sink);
 
 /// `format(text)`, or nothing and P6045 if that would be another program, which is a bug of the
 /// formatter.

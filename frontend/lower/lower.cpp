@@ -53,12 +53,14 @@ std::string_view override_example(sema::Type type) {
 /// Whether the command line can write values of the type at all.
 bool has_overrides(sema::Type type) {
   switch (type.kind) {
-    case sema::TypeKind::integer: case sema::TypeKind::floating: case sema::TypeKind::bytes: case sema::TypeKind::boolean: case sema::TypeKind::string:
-      return true;
+    case sema::TypeKind::integer:
+    case sema::TypeKind::floating:
+    case sema::TypeKind::bytes:
+    case sema::TypeKind::boolean:
+    case sema::TypeKind::string: return true;
     // An axis of the mesh is named after its parameter.
     case sema::TypeKind::axis: return !type.list;
-    default:
-      return false;
+    default: return false;
   }
 }
 
@@ -76,7 +78,9 @@ std::optional<Value> parse_override(const std::string& text, sema::Type type) {
     case sema::TypeKind::floating: {
       double value = 0;
       const auto [rest, error] = std::from_chars(begin, end, value);
-      return error == std::errc() && rest == end && std::isfinite(value) ? std::optional(Value(value)) : std::nullopt;
+      return error == std::errc() && rest == end && std::isfinite(value)
+                 ? std::optional(Value(value))
+                 : std::nullopt;
     }
     case sema::TypeKind::bytes: {
       double value = 0;
@@ -98,9 +102,15 @@ std::optional<Value> parse_override(const std::string& text, sema::Type type) {
 
 class Lowering {
  public:
-  Lowering(const sema::Program& program, std::span<const Override> overrides, Context& context, DiagnosticSink& sink, Observations* observations = nullptr)
-      : program_(program), overrides_(overrides), sink_(sink), evaluator_(program, context, sink), lowered_{tensor::Graph(context), {}},
-        schedule_(evaluator_, lowered_.strategy), used_(overrides.size(), false) {
+  Lowering(const sema::Program& program, std::span<const Override> overrides, Context& context,
+           DiagnosticSink& sink, Observations* observations = nullptr)
+      : program_(program),
+        overrides_(overrides),
+        sink_(sink),
+        evaluator_(program, context, sink),
+        lowered_{tensor::Graph(context), {}},
+        schedule_(evaluator_, lowered_.strategy),
+        used_(overrides.size(), false) {
     evaluator_.mesh = &lowered_.strategy.mesh;
     evaluator_.device_sets = &lowered_.strategy.device_sets;
     evaluator_.schedule = &schedule_;
@@ -130,7 +140,8 @@ class Lowering {
     // The model is checked beside the directives; its shapes are meaningless without an element
     // type.
     const bool looked_at = train.model.valid() && (!schedule_.setting_failed("dtype") || dtype);
-    if (looked_at && build_model(train, frame, own_dtype) && sound && !evaluator_.broken()) return std::move(lowered_);
+    if (looked_at && build_model(train, frame, own_dtype) && sound && !evaluator_.broken())
+      return std::move(lowered_);
     return nothing();
   }
 
@@ -148,7 +159,8 @@ class Lowering {
     refuse_unused_overrides();
     for (std::size_t i = 0; i < program_.meshes.size(); ++i) {
       mesh() = Mesh();
-      if (program_.meshes[i].module.index() == 0 && program_.meshes[i].sound) make_mesh(sema::MeshId::at(i));
+      if (program_.meshes[i].module.index() == 0 && program_.meshes[i].sound)
+        make_mesh(sema::MeshId::at(i));
     }
     for (const sema::Machine& machine : program_.machines) {
       if (machine.module.index() == 0 && machine.sound) machine_of(machine);
@@ -199,7 +211,8 @@ class Lowering {
     const directive::Settings& settings = lowered_.strategy.settings;
     evaluator_.begin_independent();
     lowered_.model.name = std::string(program_.functions[train.model.index()].name());
-    ModelBuilder model(evaluator_, lowered_.model, settings, own_dtype, schedule_.setting_failed("data"));
+    ModelBuilder model(evaluator_, lowered_.model, settings, own_dtype,
+                       schedule_.setting_failed("data"));
     evaluator_.model = &model;
     if (!model.build(llvm::cast<ast::CallExpr>(*train.syntax->model), frame)) return false;
     for (const auto* data : {&settings.data, &settings.held_out}) {
@@ -223,9 +236,15 @@ class Lowering {
     const bool optim = settings.optimizer || schedule_.setting_failed("optim");
     const bool steps = settings.steps_given || schedule_.setting_failed("steps");
     if (optim && steps) return;
-    evaluator_.fail(Code::setting_missing, train.syntax->name.range, frame, "the train `{}` has no {}", train.name(),
-                    optim ? "`steps`" : steps ? "`optim`" : "`optim` and no `steps`")
-        .hint("add {}", optim ? "`steps: 100`" : steps ? "`optim: adamw(lr: 1e-3)`" : "`optim: adamw(lr: 1e-3)` and `steps: 100`");
+    evaluator_
+        .fail(Code::setting_missing, train.syntax->name.range, frame, "the train `{}` has no {}",
+              train.name(),
+              optim   ? "`steps`"
+              : steps ? "`optim`"
+                      : "`optim` and no `steps`")
+        .hint("add {}", optim   ? "`steps: 100`"
+                        : steps ? "`optim: adamw(lr: 1e-3)`"
+                                : "`optim: adamw(lr: 1e-3)` and `steps: 100`");
     evaluator_.resume();
   }
 
@@ -237,13 +256,20 @@ class Lowering {
     const directive::LearningRate& rate = settings.optimizer->lr;
     if (rate.warmup < settings.steps || rate.warmup == 0) return;
     if (rate.warmup == settings.steps) {
-      sink_.report(Code::warmup_as_long_as_train, rate.warmup_loc, "the warm-up takes all of the {}: the rate reaches `base` in the last one alone", counted(settings.steps, "step"))
+      sink_
+          .report(Code::warmup_as_long_as_train, rate.warmup_loc,
+                  "the warm-up takes all of the {}: the rate reaches `base` in the last one alone",
+                  counted(settings.steps, "step"))
           .hint("write a `warmup` that is smaller than `steps`");
       return;
     }
-    const double reached = rate.base * static_cast<double>(settings.steps) / static_cast<double>(rate.warmup);
-    sink_.report(Code::warmup_as_long_as_train, rate.warmup_loc, "the warm-up takes {}, and the train has {}: the rate ends at `{}` and never reaches `base`, which is `{}`", counted(rate.warmup, "step"),
-                 settings.steps, reached, rate.base)
+    const double reached =
+        rate.base * static_cast<double>(settings.steps) / static_cast<double>(rate.warmup);
+    sink_
+        .report(
+            Code::warmup_as_long_as_train, rate.warmup_loc,
+            "the warm-up takes {}, and the train has {}: the rate ends at `{}` and never reaches `base`, which is `{}`",
+            counted(rate.warmup, "step"), settings.steps, reached, rate.base)
         .hint("write a `warmup` that is smaller than `steps`");
   }
 
@@ -255,9 +281,13 @@ class Lowering {
       const bool last_ignored = read.ignore == read.bound;
       if (data.classes <= read.bound + (last_ignored ? 1 : 0)) continue;
       const tensor::Node& reader = model.node(read.reader);
-      evaluator_.fail_at(Code::more_classes_than_known, data.classes_loc, "`{}` is drawn from {} classes, but {} has {}",
-                         evaluator_.context().text(model.inputs[read.input.index()].name), data.classes,
-                         reader.op == tensor::Op::lookup ? "the table that is looked up" : "`cross_entropy`", read.bound)
+      evaluator_
+          .fail_at(
+              Code::more_classes_than_known, data.classes_loc,
+              "`{}` is drawn from {} classes, but {} has {}",
+              evaluator_.context().text(model.inputs[read.input.index()].name), data.classes,
+              reader.op == tensor::Op::lookup ? "the table that is looked up" : "`cross_entropy`",
+              read.bound)
           .related(reader.loc, "it is read here")
           .hint("write `classes: {}`", read.bound);
       evaluator_.resume();
@@ -270,16 +300,20 @@ class Lowering {
     bool reads_classes = false;
     const tensor::Graph& model = lowered_.model;
     for (const tensor::Input& input : model.inputs) {
-      for (const tensor::Dim& dim : model.type(input.value).dims) names.push_back(evaluator_.context().text(dim.name));
+      for (const tensor::Dim& dim : model.type(input.value).dims)
+        names.push_back(evaluator_.context().text(dim.name));
       reads_classes = reads_classes || model.type(input.value).dtype == tensor::DType::i64;
     }
     for (std::size_t i = 0; i < data.extent_locs.size(); ++i) {
       const std::string_view name = evaluator_.context().text(data.extents[i].first);
       if (std::find(names.begin(), names.end(), name) != names.end()) continue;
       // Reported at their reader.
-      if (data.kind == directive::Data::Kind::synthetic && reads_classes && data.classes == 0 && means_classes(name)) continue;
+      if (data.kind == directive::Data::Kind::synthetic && reads_classes && data.classes == 0 &&
+          means_classes(name))
+        continue;
       const std::string_view best = nearest_name(name, names);
-      auto&& report = evaluator_.fail_at(Code::input_extent, data.extent_locs[i], "no input of the model has a dimension `{}`", name);
+      auto&& report = evaluator_.fail_at(Code::input_extent, data.extent_locs[i],
+                                         "no input of the model has a dimension `{}`", name);
       if (best.empty()) {
         report.hint("leave it out");
       } else {
@@ -301,13 +335,17 @@ class Lowering {
 
   /// `needed_by`: the schedule that is shown by itself and has no default for it; null: there is
   /// one.
-  std::optional<Value> override_value(const Override& override, sema::Type type, const ast::Identifier& declared, const sema::Function* needed_by = nullptr) {
+  std::optional<Value> override_value(const Override& override, sema::Type type,
+                                      const ast::Identifier& declared,
+                                      const sema::Function* needed_by = nullptr) {
     if (!has_overrides(type)) {
       evaluator_.set_failed();
-      auto report = sink_.report(Code::override_bad_value, SourceRange(), "`-D` cannot give `{}: {}`", override.name, sema::type_name(type));
+      auto report = sink_.report(Code::override_bad_value, SourceRange(),
+                                 "`-D` cannot give `{}: {}`", override.name, sema::type_name(type));
       report.related(declared.range, "`{}` is declared here", override.name);
       if (needed_by == nullptr) {
-        report.hint("leave `-D {}=...` out: `{}` has a value without it", override.name, override.name);
+        report.hint("leave `-D {}=...` out: `{}` has a value without it", override.name,
+                    override.name);
       } else {
         report.hint("{}", instead_of_showing(*needed_by, override.name));
       }
@@ -316,8 +354,13 @@ class Lowering {
     std::optional<Value> value = parse_override(override.value, type);
     if (!value) {
       evaluator_.set_failed();
-      sink_.report(Code::override_bad_value, SourceRange(), "`-D {}={}` gives `{}`, which is no `{}`", override.name, override.value, override.value,
-                   sema::type_name(type.is(sema::TypeKind::axis) ? sema::Type{sema::TypeKind::integer, false} : type))
+      sink_
+          .report(Code::override_bad_value, SourceRange(),
+                  "`-D {}={}` gives `{}`, which is no `{}`", override.name, override.value,
+                  override.value,
+                  sema::type_name(type.is(sema::TypeKind::axis)
+                                      ? sema::Type{sema::TypeKind::integer, false}
+                                      : type))
           .related(declared.range, "`{}` is declared here", override.name)
           .hint("write it like `-D {}={}`", override.name, override_example(type));
       return std::nullopt;
@@ -329,8 +372,10 @@ class Lowering {
     return value;
   }
 
-  static std::string instead_of_showing(const sema::Function& schedule, std::string_view parameter) {
-    return "show a train or a schedule that calls `" + std::string(schedule.name()) + "`, or give `" + std::string(parameter) + "` a default";
+  static std::string instead_of_showing(const sema::Function& schedule,
+                                        std::string_view parameter) {
+    return "show a train or a schedule that calls `" + std::string(schedule.name()) +
+           "`, or give `" + std::string(parameter) + "` a default";
   }
 
   void evaluate_params() {
@@ -338,9 +383,11 @@ class Lowering {
     for (std::size_t i = 0; i < program_.params.size(); ++i) {
       const sema::Param& param = program_.params[i];
       // The command line names params of the entry file.
-      const Override* override = param.module.index() == 0 ? find_override(param.syntax->name.name) : nullptr;
+      const Override* override =
+          param.module.index() == 0 ? find_override(param.syntax->name.name) : nullptr;
       if (!override || !param.sound) continue;
-      evaluator_.params[i] = override_value(*override, param.type, param.syntax->name).value_or(Value());
+      evaluator_.params[i] =
+          override_value(*override, param.type, param.syntax->name).value_or(Value());
       evaluator_.resume();
     }
     for (std::size_t i = 0; i < program_.params.size() && !evaluator_.failed(); ++i) {
@@ -365,7 +412,9 @@ class Lowering {
         for (const ast::Param& param : schedule->syntax->params) add(param.name.name);
       }
       evaluator_.set_failed();
-      auto&& builder = sink_.report(Code::override_unknown, SourceRange(), "`-D {}={}` names no param of the program", overrides_[i].name, overrides_[i].value);
+      auto&& builder = sink_.report(Code::override_unknown, SourceRange(),
+                                    "`-D {}={}` names no param of the program", overrides_[i].name,
+                                    overrides_[i].value);
       const std::string_view best = nearest_name(overrides_[i].name, names);
       if (known.empty()) {
         builder.hint("the program declares no `param`");
@@ -380,8 +429,11 @@ class Lowering {
 
   /// Adds an axis; false, and a diagnostic, when its size makes no mesh.
   bool add_axis(std::string_view name, std::int64_t size, SourceRange range, const Frame& frame) {
-    if (size < 1 || static_cast<std::uint64_t>(size) > kMaxDevices || mesh().devices() * static_cast<std::uint64_t>(size) > kMaxDevices) {
-      evaluator_.fail(Code::bad_mesh, range, frame, "the axis `{}` has size `{}`; a mesh has 1 to {} devices", name, size, kMaxDevices);
+    if (size < 1 || static_cast<std::uint64_t>(size) > kMaxDevices ||
+        mesh().devices() * static_cast<std::uint64_t>(size) > kMaxDevices) {
+      evaluator_.fail(Code::bad_mesh, range, frame,
+                      "the axis `{}` has size `{}`; a mesh has 1 to {} devices", name, size,
+                      kMaxDevices);
       return false;
     }
     if (mesh().axes.size() == kMaxAxes) {
@@ -399,7 +451,8 @@ class Lowering {
     std::optional<std::uint64_t> devices;  // those of the mesh that this one factors again
     if (declared.base.valid()) {
       const std::vector<Value> base = make_mesh(declared.base);
-      if (std::none_of(base.begin(), base.end(), [](const Value& axis) { return axis.none(); })) devices = mesh().devices();
+      if (std::none_of(base.begin(), base.end(), [](const Value& axis) { return axis.none(); }))
+        devices = mesh().devices();
       mesh().axes.clear();
     }
     Frame frame;
@@ -409,23 +462,34 @@ class Lowering {
     for (const ast::Pair& pair : declared.syntax->axes) {
       if (!declared.sound) evaluator_.set_failed();
       const std::int64_t size = declared.sound ? evaluator_.eval_int(*pair.value, frame) : 0;
-      axes.push_back(!evaluator_.failed() && add_axis(pair.name.name, size, pair.value->range, frame) ? last_axis() : Value());
-      if (axes.back().none()) mesh().axes.resize(axes.size(), {evaluator_.context().symbol(pair.name.name), 1});
+      axes.push_back(!evaluator_.failed() &&
+                             add_axis(pair.name.name, size, pair.value->range, frame)
+                         ? last_axis()
+                         : Value());
+      if (axes.back().none())
+        mesh().axes.resize(axes.size(), {evaluator_.context().symbol(pair.name.name), 1});
       if (!evaluator_.resume()) break;
     }
-    const bool whole = std::none_of(axes.begin(), axes.end(), [](const Value& axis) { return axis.none(); });
+    const bool whole =
+        std::none_of(axes.begin(), axes.end(), [](const Value& axis) { return axis.none(); });
     if (devices && whole && *devices != mesh().devices()) {
       const std::span<const ast::Pair> pairs = declared.syntax->axes;
-      evaluator_.fail(Code::bad_mesh, cover(pairs.front().range, pairs.back().range), frame, "these axes make `{}` devices, and `{}` has `{}`", mesh().devices(),
-                      declared.syntax->base.name, *devices)
-          .related(program_.meshes[declared.base.index()].syntax->name.range, "`{}` is declared here", declared.syntax->base.name)
+      evaluator_
+          .fail(Code::bad_mesh, cover(pairs.front().range, pairs.back().range), frame,
+                "these axes make `{}` devices, and `{}` has `{}`", mesh().devices(),
+                declared.syntax->base.name, *devices)
+          .related(program_.meshes[declared.base.index()].syntax->name.range,
+                   "`{}` is declared here", declared.syntax->base.name)
           .hint("a view has the same devices: the product of its sizes is `{}`", *devices);
       evaluator_.resume();
     }
     return axes;
   }
 
-  Value last_axis() { return Value(AxisValue{static_cast<std::uint32_t>(mesh().axes.size() - 1), mesh().axes.back().size}); }
+  Value last_axis() {
+    return Value(
+        AxisValue{static_cast<std::uint32_t>(mesh().axes.size() - 1), mesh().axes.back().size});
+  }
 
   /// False when values are missing.
   bool bind_parameters(const sema::Function& function, Frame& frame) {
@@ -439,18 +503,25 @@ class Lowering {
       const sema::Type type = function.params[i];
       can_be_shown = can_be_shown && (has_overrides(type) || params[i].default_value);
       if (const Override* override = find_override(name)) {
-        const Value value = override_value(*override, type, params[i].name, params[i].default_value ? nullptr : &function).value_or(Value());
+        const Value value = override_value(*override, type, params[i].name,
+                                           params[i].default_value ? nullptr : &function)
+                                .value_or(Value());
         frame.slots[i] = value;
         if (type.is(sema::TypeKind::axis) && !value.none()) {
-          frame.slots[i] = add_axis(name, *value.get<std::int64_t>(), params[i].range, frame) ? last_axis() : Value();
+          frame.slots[i] = add_axis(name, *value.get<std::int64_t>(), params[i].range, frame)
+                               ? last_axis()
+                               : Value();
         }
       } else if (params[i].default_value) {
         const ast::Expr& written = *params[i].default_value;
-        Value value = evaluator_.convert(evaluator_.eval(written, frame), type, written.range, frame);
+        Value value =
+            evaluator_.convert(evaluator_.eval(written, frame), type, written.range, frame);
         frame.slots[i] = std::move(value);
       } else if (!has_overrides(type)) {
-        evaluator_.fail(Code::parameter_missing, params[i].name.range, frame, "`{}` cannot be shown by itself: `-D` cannot give its parameter `{}: {}`", function.name(), name,
-                        sema::type_name(type))
+        evaluator_
+            .fail(Code::parameter_missing, params[i].name.range, frame,
+                  "`{}` cannot be shown by itself: `-D` cannot give its parameter `{}: {}`",
+                  function.name(), name, sema::type_name(type))
             .hint("{}", instead_of_showing(function, name));
       } else {
         missing += (missing.empty() ? "" : " ") + ("-D " + std::string(name) + "=...");
@@ -459,7 +530,9 @@ class Lowering {
     }
     if (!can_be_shown) return false;
     if (missing.empty()) return true;
-    evaluator_.fail(Code::parameter_missing, function.syntax->name.range, frame, "`{}` is shown by itself and lacks values of its parameters", function.name())
+    evaluator_
+        .fail(Code::parameter_missing, function.syntax->name.range, frame,
+              "`{}` is shown by itself and lacks values of its parameters", function.name())
         .hint("add `{}`", missing);
     evaluator_.resume();
     return false;
@@ -477,22 +550,30 @@ class Lowering {
 
 }  // namespace
 
-std::optional<Lowered> lower_train(const sema::Program& program, sema::TrainId train, std::span<const Override> overrides, Context& context,
-                                   DiagnosticSink& sink, std::optional<tensor::DType> dtype, Observations* observations) {
-  return Lowering(program, overrides, context, sink, observations).train(program.trains[train.index()], dtype);
+std::optional<Lowered> lower_train(const sema::Program& program, sema::TrainId train,
+                                   std::span<const Override> overrides, Context& context,
+                                   DiagnosticSink& sink, std::optional<tensor::DType> dtype,
+                                   Observations* observations) {
+  return Lowering(program, overrides, context, sink, observations)
+      .train(program.trains[train.index()], dtype);
 }
 
-std::optional<Machine> lower_machine(const sema::Program& program, sema::MachineId machine, std::span<const Override> overrides, Context& context, DiagnosticSink& sink) {
+std::optional<Machine> lower_machine(const sema::Program& program, sema::MachineId machine,
+                                     std::span<const Override> overrides, Context& context,
+                                     DiagnosticSink& sink) {
   return Lowering(program, overrides, context, sink).machine(program.machines[machine.index()]);
 }
 
-bool lower_declarations(const sema::Program& program, std::span<const Override> overrides, Context& context, DiagnosticSink& sink) {
+bool lower_declarations(const sema::Program& program, std::span<const Override> overrides,
+                        Context& context, DiagnosticSink& sink) {
   return Lowering(program, overrides, context, sink).declarations();
 }
 
-std::optional<Lowered> lower_schedule(const sema::Program& program, sema::FunctionId schedule, std::span<const Override> overrides, Context& context,
+std::optional<Lowered> lower_schedule(const sema::Program& program, sema::FunctionId schedule,
+                                      std::span<const Override> overrides, Context& context,
                                       DiagnosticSink& sink, Observations* observations) {
-  return Lowering(program, overrides, context, sink, observations).schedule(program.functions[schedule.index()]);
+  return Lowering(program, overrides, context, sink, observations)
+      .schedule(program.functions[schedule.index()]);
 }
 
 }  // namespace piper::lower

@@ -33,23 +33,29 @@ struct Lowered {
 /// The train must be `runnable`; if it is not `sound` the analysis has reported an error. `dtype`
 /// replaces the train's own (a comparison runs in f64); `observations` receives the values of
 /// expressions.
-std::optional<Lowered> lower_train(const sema::Program& program, sema::TrainId train, std::span<const Override> overrides, Context& context,
-                                   DiagnosticSink& sink, std::optional<tensor::DType> dtype = {}, Observations* observations = nullptr);
+std::optional<Lowered> lower_train(const sema::Program& program, sema::TrainId train,
+                                   std::span<const Override> overrides, Context& context,
+                                   DiagnosticSink& sink, std::optional<tensor::DType> dtype = {},
+                                   Observations* observations = nullptr);
 
 /// A machine. Overrides replace values of the program's params: names that it has none of are
 /// refused. Nothing, and at least one error, when something does not fit. The machine must be
 /// `sound`.
-std::optional<Machine> lower_machine(const sema::Program& program, sema::MachineId machine, std::span<const Override> overrides, Context& context, DiagnosticSink& sink);
+std::optional<Machine> lower_machine(const sema::Program& program, sema::MachineId machine,
+                                     std::span<const Override> overrides, Context& context,
+                                     DiagnosticSink& sink);
 
 /// Evaluates the sound params, meshes and machines of the entry file, for a program without a
 /// train. False, and diagnostics, when one has no value.
-bool lower_declarations(const sema::Program& program, std::span<const Override> overrides, Context& context, DiagnosticSink& sink);
+bool lower_declarations(const sema::Program& program, std::span<const Override> overrides,
+                        Context& context, DiagnosticSink& sink);
 
 /// A schedule by itself: a mesh of its axis parameters, and a model that is a chain of as many
 /// equal links as its partition of the model has stages (1 without one), each with one weight; the
 /// batch has one sample per part of its splits. Overrides give its parameters, axis sizes among
 /// them. The schedule must be `runnable`, as a train.
-std::optional<Lowered> lower_schedule(const sema::Program& program, sema::FunctionId schedule, std::span<const Override> overrides, Context& context,
+std::optional<Lowered> lower_schedule(const sema::Program& program, sema::FunctionId schedule,
+                                      std::span<const Override> overrides, Context& context,
                                       DiagnosticSink& sink, Observations* observations = nullptr);
 
 }  // namespace piper::lower

@@ -21,7 +21,10 @@ Callee callee_of(const sema::Function& function) {
   callee.doc = item.doc;
   for (std::size_t i = 0; i < item.params.size(); ++i) {
     const ast::Param& param = item.params[i];
-    callee.params.push_back({std::string(param.name.name), ast::source_text(std::span(&param, 1)), {}, i < function.params.size() ? function.params[i] : sema::Type(),
+    callee.params.push_back({std::string(param.name.name),
+                             ast::source_text(std::span(&param, 1)),
+                             {},
+                             i < function.params.size() ? function.params[i] : sema::Type(),
                              param.default_value != nullptr});
   }
   return callee;
@@ -48,7 +51,9 @@ Callee callee_of(const sema::Signature& row) {
       }
       text = callee.text.substr(begin, end - begin);
     }
-    callee.params.push_back({std::string(param.name), text, std::string(meaning_of_argument(row.name, param.name)), param.type, param.optional});
+    callee.params.push_back({std::string(param.name), text,
+                             std::string(meaning_of_argument(row.name, param.name)), param.type,
+                             param.optional});
   }
   return callee;
 }
@@ -63,8 +68,10 @@ std::vector<Callee> callees_of(Request& request, std::string_view name, bool met
     for (const bool used : {false, true}) {
       for (const sema::Function& function : program->functions) {
         const bool here = function.module.index() == 0;
-        const bool brought = std::find(own.uses.begin(), own.uses.end(), function.module) != own.uses.end();
-        if (function.name() == name && callees.empty() && (used ? brought : here)) callees.push_back(callee_of(function));
+        const bool brought =
+            std::find(own.uses.begin(), own.uses.end(), function.module) != own.uses.end();
+        if (function.name() == name && callees.empty() && (used ? brought : here))
+          callees.push_back(callee_of(function));
       }
     }
   }
@@ -86,7 +93,9 @@ std::optional<CallAt> call_at(Request& request, std::uint32_t at) {
     }
     before.push_back(lexeme);
   }
-  const auto word = [&](std::size_t i) { return source.substr(before[i].begin, before[i].end - before[i].begin); };
+  const auto word = [&](std::size_t i) {
+    return source.substr(before[i].begin, before[i].end - before[i].begin);
+  };
   // Back to the `(` that is open; a statement of a block cannot be inside one.
   std::size_t depth = 0, open = before.size();
   while (open > 0) {
@@ -98,17 +107,20 @@ std::optional<CallAt> call_at(Request& request, std::uint32_t at) {
     }
     --open;
   }
-  if (open == 0 || word(open - 1) != "(" || open < 2 || before[open - 2].kind != LexemeKind::name) return std::nullopt;
+  if (open == 0 || word(open - 1) != "(" || open < 2 || before[open - 2].kind != LexemeKind::name)
+    return std::nullopt;
   const std::size_t callee = open - 2;
   const std::string_view outer = callee > 0 ? word(callee - 1) : std::string_view();
   // A declaration is no call.
-  if (outer == "def" || outer == "schedule" || outer == "model" || outer == "mesh") return std::nullopt;
+  if (outer == "def" || outer == "schedule" || outer == "model" || outer == "mesh")
+    return std::nullopt;
   CallAt call;
   call.callees = callees_of(request, word(callee), outer == ".");
   std::size_t begin = open;  // of the argument
   depth = 0;
   const auto finish = [&](std::size_t end) {
-    const bool named = end >= begin + 2 && before[begin].kind != LexemeKind::open && word(begin + 1) == ":";
+    const bool named =
+        end >= begin + 2 && before[begin].kind != LexemeKind::open && word(begin + 1) == ":";
     call.follows_name = call.follows_name || named;
     if (named) {
       call.named.insert(std::string(word(begin)));

@@ -29,14 +29,14 @@ struct Callee {
 };
 
 struct CallAt {
-  std::vector<Callee> callees;     // several if the first argument distinguishes them
-  std::size_t argument = 0;        // number of the one at the cursor
-  std::string argument_name;       // `along` of `along: seq`; empty: positional, or not typed yet
-  std::set<std::string> named;     // the names that the call gives already
-  std::size_t positional = 0;      // arguments before the cursor without a name
-  bool at_begin = false;           // only an incomplete word of the argument is before the cursor
-  bool opens_name = false;         // after `name:`
-  bool follows_name = false;       // an argument before has a name, so this one needs one
+  std::vector<Callee> callees;  // several if the first argument distinguishes them
+  std::size_t argument = 0;     // number of the one at the cursor
+  std::string argument_name;    // `along` of `along: seq`; empty: positional, or not typed yet
+  std::set<std::string> named;  // the names that the call gives already
+  std::size_t positional = 0;   // arguments before the cursor without a name
+  bool at_begin = false;        // only an incomplete word of the argument is before the cursor
+  bool opens_name = false;      // after `name:`
+  bool follows_name = false;    // an argument before has a name, so this one needs one
 };
 
 std::optional<CallAt> call_at(Request& request, std::uint32_t at);

@@ -9,9 +9,13 @@ namespace piper::lsp {
 
 namespace {
 
-bool calls_or_is_called(service::SymbolKind kind) { return kind != service::SymbolKind::param && kind != service::SymbolKind::mesh && kind != service::SymbolKind::machine; }
+bool calls_or_is_called(service::SymbolKind kind) {
+  return kind != service::SymbolKind::param && kind != service::SymbolKind::mesh &&
+         kind != service::SymbolKind::machine;
+}
 
-std::optional<json::Object> item_of(Request& request, const SourceTable& files, const service::Symbol& symbol) {
+std::optional<json::Object> item_of(Request& request, const SourceTable& files,
+                                    const service::Symbol& symbol) {
   const auto place = request.location(files, symbol.range);
   if (!place) return std::nullopt;
   return json::Object{{"name", text(symbol.name)},
@@ -29,7 +33,8 @@ std::optional<service::Symbol> declared_at(Request& request, SourceRange name) {
   for (const auto& module : program->modules) {
     if (module->syntax.file != name.file) continue;
     for (service::Symbol& symbol : service::symbols_of(module->syntax)) {
-      if (symbol.selection_range == name && calls_or_is_called(symbol.kind)) return std::move(symbol);
+      if (symbol.selection_range == name && calls_or_is_called(symbol.kind))
+        return std::move(symbol);
     }
   }
   return std::nullopt;
@@ -39,7 +44,9 @@ std::optional<service::Symbol> declared_at(Request& request, SourceRange name) {
 std::optional<Name> name_of_item(Request& request) {
   const json::Object* item = request.params().getObject("item");
   const json::Object* range = item != nullptr ? item->getObject("selectionRange") : nullptr;
-  if (range == nullptr) throw Refusal{ErrorCode::invalid_params, "`item` is no item: it has `uri` and `selectionRange`"};
+  if (range == nullptr)
+    throw Refusal{ErrorCode::invalid_params,
+                  "`item` is no item: it has `uri` and `selectionRange`"};
   return name_at(request, request.offset(range->get("start")));
 }
 
@@ -50,7 +57,9 @@ struct Calls {
 
 json::Array listed(std::vector<Calls> calls, llvm::StringRef role) {
   json::Array list;
-  for (Calls& each : calls) list.push_back(json::Object{{role, std::move(each.item)}, {"fromRanges", std::move(each.ranges)}});
+  for (Calls& each : calls)
+    list.push_back(
+        json::Object{{role, std::move(each.item)}, {"fromRanges", std::move(each.ranges)}});
   return list;
 }
 
@@ -58,7 +67,8 @@ json::Array listed(std::vector<Calls> calls, llvm::StringRef role) {
 
 json::Value prepare_call_hierarchy(Request& request) {
   const std::optional<Name> name = name_at(request, request.offset());
-  const std::optional<service::Symbol> symbol = name ? declared_at(request, name->declaration) : std::nullopt;
+  const std::optional<service::Symbol> symbol =
+      name ? declared_at(request, name->declaration) : std::nullopt;
   auto item = symbol ? item_of(request, request.files(), *symbol) : std::nullopt;
   if (!item) return nullptr;
   return json::Array{std::move(*item)};
@@ -74,8 +84,11 @@ json::Value incoming_calls(Request& request) {
     if (symbols.status == service::Status::cancelled) throw Cancelled();
     if (each.is_declaration || symbols.value == nullptr) continue;
     for (const service::Symbol& symbol : *symbols.value) {
-      if (each.range.begin < symbol.range.begin || each.range.end > symbol.range.end || !calls_or_is_called(symbol.kind)) continue;
-      const auto [at, added] = known.emplace(std::pair(each.document->path(), symbol.range.begin), calls.size());
+      if (each.range.begin < symbol.range.begin || each.range.end > symbol.range.end ||
+          !calls_or_is_called(symbol.kind))
+        continue;
+      const auto [at, added] =
+          known.emplace(std::pair(each.document->path(), symbol.range.begin), calls.size());
       if (added) {
         auto item = item_of(request, each.document->files(), symbol);
         if (!item) {
@@ -84,7 +97,8 @@ json::Value incoming_calls(Request& request) {
         }
         calls.push_back({std::move(*item), {}});
       }
-      calls[at->second].ranges.push_back(to_json(each.document->files(), each.range, request.unit()));
+      calls[at->second].ranges.push_back(
+          to_json(each.document->files(), each.range, request.unit()));
     }
   }
   return listed(std::move(calls), "from");
@@ -92,7 +106,8 @@ json::Value incoming_calls(Request& request) {
 
 json::Value outgoing_calls(Request& request) {
   const std::optional<Name> name = name_of_item(request);
-  const std::optional<service::Symbol> caller = name ? declared_at(request, name->declaration) : std::nullopt;
+  const std::optional<service::Symbol> caller =
+      name ? declared_at(request, name->declaration) : std::nullopt;
   if (!caller || caller->range.file != request.file()) return json::Array();
   std::vector<Calls> calls;
   std::map<SourceRange, std::size_t> known;  // by declaration

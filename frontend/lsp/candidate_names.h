@@ -24,7 +24,11 @@ inline constexpr sema::Type kAny{};
 class CandidateNames {
  public:
   CandidateNames(Request& request, const StatementAt& statement, std::uint32_t at)
-      : request_(request), statement_(statement), at_(at), program_(*request.program()), locals_(locals_at(request, statement.typed.begin)) {
+      : request_(request),
+        statement_(statement),
+        at_(at),
+        program_(*request.program()),
+        locals_(locals_at(request, statement.typed.begin)) {
     bind_comprehensions();
   }
 
@@ -34,35 +38,53 @@ class CandidateNames {
     for (std::size_t i = 0; i + 2 < statement_.words.size(); ++i) {
       if (statement_.word(i) != "[" || statement_.word(i + 1) != "for") continue;
       for (std::size_t j = i + 2; j + 1 < statement_.words.size(); ++j) {
-        if (statement_.word(j + 1) == "in") locals_.push_back({std::string(statement_.word(j)), {sema::TypeKind::integer}, "for"});
+        if (statement_.word(j + 1) == "in")
+          locals_.push_back({std::string(statement_.word(j)), {sema::TypeKind::integer}, "for"});
       }
     }
   }
 
   // ---- words
   void word(std::string_view text) {
-    list_.push_back({std::string(text), CandidateKind::keyword, {}, std::string(meaning_of_word(text)), {}, "7"});
+    list_.push_back({std::string(text),
+                     CandidateKind::keyword,
+                     {},
+                     std::string(meaning_of_word(text)),
+                     {},
+                     "7"});
   }
   void words(std::initializer_list<std::string_view> list) {
     for (const std::string_view text : list) word(text);
   }
   void passes() {
-    for (const std::string_view pass : {"F", "B", "BI", "BW"}) list_.push_back({pass.data(), CandidateKind::keyword, {}, std::string(meaning_of_word(pass)), {}, "3"});
+    for (const std::string_view pass : {"F", "B", "BI", "BW"})
+      list_.push_back(
+          {pass.data(), CandidateKind::keyword, {}, std::string(meaning_of_word(pass)), {}, "3"});
   }
   /// `name:` of a setting or an argument.
-  void name_of_pair(std::string_view name, std::string_view detail) { name_of_pair(name, detail, meaning_of_word(name)); }
+  void name_of_pair(std::string_view name, std::string_view detail) {
+    name_of_pair(name, detail, meaning_of_word(name));
+  }
   void name_of_pair(std::string_view name, std::string_view detail, std::string_view doc) {
-    list_.push_back({std::string(name) + ":", CandidateKind::property, std::string(detail), std::string(doc), std::string(name) + ": ", "2"});
+    list_.push_back({std::string(name) + ":", CandidateKind::property, std::string(detail),
+                     std::string(doc), std::string(name) + ": ", "2"});
   }
 
   // ---- names
   void local_names(sema::Type place) {
     for (const LocalName& local : locals_) {
       // An element of the list may be meant.
-      const bool element = !fits(local.type, place) && local.type.list && fits(local.type.element(), place);
+      const bool element =
+          !fits(local.type, place) && local.type.list && fits(local.type.element(), place);
       if (!element && !fits(local.type, place)) continue;
-      const std::string type = local.type.is_error() ? "" : ": " + std::string(sema::type_name(local.type));
-      list_.push_back({local.name, CandidateKind::variable, local.detail + type, {}, element ? local.name + "[" : "", "1"});
+      const std::string type =
+          local.type.is_error() ? "" : ": " + std::string(sema::type_name(local.type));
+      list_.push_back({local.name,
+                       CandidateKind::variable,
+                       local.detail + type,
+                       {},
+                       element ? local.name + "[" : "",
+                       "1"});
     }
   }
   bool visible(sema::ModuleId module) const {
@@ -73,14 +95,21 @@ class CandidateNames {
     const CandidateKind kind = function.sort() == ast::FunctionSort::model      ? CandidateKind::class_
                                : function.sort() == ast::FunctionSort::schedule ? CandidateKind::interface
                                                                                 : CandidateKind::function;
-    list_.push_back({std::string(function.name()), kind, headline(*function.syntax), std::string(function.syntax->doc), {}, "4"});
+    list_.push_back({std::string(function.name()),
+                     kind,
+                     headline(*function.syntax),
+                     std::string(function.syntax->doc),
+                     {},
+                     "4"});
   }
   template <typename Wanted>
   void functions(const Wanted& wanted) {
     const NodesAt nodes = nodes_at(*request_.module(), statement_.typed.begin);
     for (const sema::Function& function : program_.functions) {
       // No function calls itself.
-      if (visible(function.module) && function.syntax != nodes.item && !function.name().empty() && wanted(function)) add_function(function);
+      if (visible(function.module) && function.syntax != nodes.item && !function.name().empty() &&
+          wanted(function))
+        add_function(function);
     }
   }
   /// The schedules or models of the library in files that the text does not use: their `use` comes
@@ -88,20 +117,34 @@ class CandidateNames {
   void unused_library(std::string_view item) {
     for (const std::string& module : sema::library_modules(item)) {
       const std::string name = module.substr(module.rfind('.') + 1);
-      const bool known = std::any_of(list_.begin(), list_.end(), [&](const Candidate& candidate) { return candidate.label == name; });
-      if (!known) list_.push_back({name, CandidateKind::module, "use " + module, {}, {}, "8", module});
+      const bool known = std::any_of(list_.begin(), list_.end(), [&](const Candidate& candidate) {
+        return candidate.label == name;
+      });
+      if (!known)
+        list_.push_back({name, CandidateKind::module, "use " + module, {}, {}, "8", module});
     }
   }
   void params_of_file(sema::Type place) {
     for (const sema::Param& param : program_.params) {
       if (visible(param.module) && fits(param.type, place)) {
-        list_.push_back({std::string(param.syntax->name.name), CandidateKind::constant, headline(*param.syntax), std::string(param.syntax->doc), {}, "4"});
+        list_.push_back({std::string(param.syntax->name.name),
+                         CandidateKind::constant,
+                         headline(*param.syntax),
+                         std::string(param.syntax->doc),
+                         {},
+                         "4"});
       }
     }
   }
   void meshes() {
     for (const sema::Mesh& mesh : program_.meshes) {
-      if (visible(mesh.module)) list_.push_back({std::string(mesh.syntax->name.name), CandidateKind::struct_, headline(*mesh.syntax), std::string(mesh.syntax->doc), {}, "1"});
+      if (visible(mesh.module))
+        list_.push_back({std::string(mesh.syntax->name.name),
+                         CandidateKind::struct_,
+                         headline(*mesh.syntax),
+                         std::string(mesh.syntax->doc),
+                         {},
+                         "1"});
     }
   }
   void builtins(sema::Type place) {
@@ -109,25 +152,39 @@ class CandidateNames {
       if (sema::find_unavailable(name) != nullptr) continue;
       for (const sema::Signature* row : sema::find_builtins(name, false)) {
         if (!stands_here(*row) || !fits(row->result, place)) continue;
-        list_.push_back({std::string(name), row->is_value ? CandidateKind::value : CandidateKind::function, std::string(row->text), std::string(meaning_of(row->id)), {}, "6"});
+        list_.push_back({std::string(name),
+                         row->is_value ? CandidateKind::value : CandidateKind::function,
+                         std::string(row->text),
+                         std::string(meaning_of(row->id)),
+                         {},
+                         "6"});
         break;
       }
     }
   }
   bool stands_here(const sema::Signature& row) const {
     const bool model = statement_.in_body && statement_.body == sema::BodySort::model;
-    const bool of_tensors = row.result.is_tensor() || std::any_of(row.params.begin(), row.params.end(), [](const sema::BuiltinParam& param) { return param.type.is_tensor(); });
+    const bool of_tensors =
+        row.result.is_tensor() ||
+        std::any_of(row.params.begin(), row.params.end(),
+                    [](const sema::BuiltinParam& param) { return param.type.is_tensor(); });
     if (of_tensors) return model;
-    if (row.id == sema::Builtin::left) return statement_.in_body && statement_.body == sema::BodySort::steps;
-    if (row.id == sema::Builtin::held) return statement_.in_body && statement_.body != sema::BodySort::model && statement_.body != sema::BodySort::value;
+    if (row.id == sema::Builtin::left)
+      return statement_.in_body && statement_.body == sema::BodySort::steps;
+    if (row.id == sema::Builtin::held)
+      return statement_.in_body && statement_.body != sema::BodySort::model &&
+             statement_.body != sema::BodySort::value;
     return true;
   }
   void labels(bool with_model) {
     const Labels found = labels_at(request_, statement_.typed.begin);
-    if (with_model) list_.push_back({"model", CandidateKind::keyword, "all of the model", {}, {}, "2"});
-    for (const std::string& region : found.regions) list_.push_back({region, CandidateKind::struct_, "region", {}, {}, "2"});
+    if (with_model)
+      list_.push_back({"model", CandidateKind::keyword, "all of the model", {}, {}, "2"});
+    for (const std::string& region : found.regions)
+      list_.push_back({region, CandidateKind::struct_, "region", {}, {}, "2"});
     if (with_model) return;
-    for (const std::string& name : found.dimensions) list_.push_back({name, CandidateKind::property, "dimension of the batch", {}, {}, "2"});
+    for (const std::string& name : found.dimensions)
+      list_.push_back({name, CandidateKind::property, "dimension of the batch", {}, {}, "2"});
   }
 
   /// An expression of a type.
@@ -135,15 +192,21 @@ class CandidateNames {
     if (statement_.after_value()) return after_value();
     // After an operator on numbers only a number can follow.
     const std::string_view last = statement_.last();
-    const bool computes = last == "+" || last == "-" || last == "*" || last == "/" || last == "%" || last == ".." || last == "by" || last == "<" || last == ">" ||
+    const bool computes = last == "+" || last == "-" || last == "*" || last == "/" || last == "%" ||
+                          last == ".." || last == "by" || last == "<" || last == ">" ||
                           last == "<=" || last == ">=" || last == "==" || last == "!=";
-    if (computes) place = statement_.body == sema::BodySort::model && statement_.in_body ? kAny : sema::Type{sema::TypeKind::number};
+    if (computes)
+      place = statement_.body == sema::BodySort::model && statement_.in_body
+                  ? kAny
+                  : sema::Type{sema::TypeKind::number};
     if (last == "not" || last == "and" || last == "or") place = kAny;
     local_names(place);
     params_of_file(place);
     functions([&](const sema::Function& function) {
       if (function.sort() == ast::FunctionSort::schedule) return false;
-      if (function.sort() == ast::FunctionSort::model) return statement_.body == sema::BodySort::model && function.result.is_tensor() && fits(function.result, place);
+      if (function.sort() == ast::FunctionSort::model)
+        return statement_.body == sema::BodySort::model && function.result.is_tensor() &&
+               fits(function.result, place);
       return fits(function.result, place);
     });
     builtins(place);
@@ -163,7 +226,8 @@ class CandidateNames {
   /// The clause of a directive behind the last one that is present.
   void next_clause() {
     const directive::DirectiveRow* const row = directive_row();
-    if (row == nullptr || (row->subject == directive::Subject::named && !statement_.has(":"))) return;
+    if (row == nullptr || (row->subject == directive::Subject::named && !statement_.has(":")))
+      return;
     std::string_view next;
     for (std::size_t i = std::size(directive::kClauseWords); i-- > 0;) {
       if (!row->clauses.takes(static_cast<directive::Clause>(i))) continue;
@@ -192,7 +256,9 @@ class CandidateNames {
     if (first == "require" && !statement_.has("else")) word("else");
     if (statement_.last_of({"if", "then", "else"}) == "if" && first != "if") word("then");
     if (statement_.last_of({"if", "then", "else"}) == "then") word("else");
-    if ((first == "if" || first == "require" || statement_.has("if")) && statement_.last_of({"then", "else"}).empty()) words({"and", "or"});
+    if ((first == "if" || first == "require" || statement_.has("if")) &&
+        statement_.last_of({"then", "else"}).empty())
+      words({"and", "or"});
     if (statement_.has("..") && !statement_.has("by")) word("by");
   }
 
@@ -215,14 +281,18 @@ class CandidateNames {
       given.insert(head);
       i = j - 1;
     }
-    const bool region = std::find(found.regions.begin(), found.regions.end(), head) != found.regions.end();
-    const bool dimension = std::find(found.dimensions.begin(), found.dimensions.end(), head) != found.dimensions.end();
+    const bool region =
+        std::find(found.regions.begin(), found.regions.end(), head) != found.regions.end();
+    const bool dimension =
+        std::find(found.dimensions.begin(), found.dimensions.end(), head) != found.dimensions.end();
     if (!region && !dimension) return;
     for (const std::string& name : found.dimensions) {
-      if (!given.contains(name)) list_.push_back({name, CandidateKind::property, "dimension of the batch", {}, {}, "1"});
+      if (!given.contains(name))
+        list_.push_back({name, CandidateKind::property, "dimension of the batch", {}, {}, "1"});
     }
     for (const std::string& name : found.regions) {
-      if (dimension && !given.contains(name)) list_.push_back({name, CandidateKind::struct_, "region", {}, {}, "1"});
+      if (dimension && !given.contains(name))
+        list_.push_back({name, CandidateKind::struct_, "region", {}, {}, "1"});
     }
   }
 

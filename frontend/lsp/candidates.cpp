@@ -40,7 +40,12 @@ class Completer : CandidateNames {
       const std::string rest = name.substr(prefix.size());
       const std::size_t dot = rest.find('.');
       if (next.insert(rest.substr(0, dot)).second) {
-        list_.push_back({rest.substr(0, dot), CandidateKind::module, dot == std::string::npos ? name : "", {}, {}, "1"});
+        list_.push_back({rest.substr(0, dot),
+                         CandidateKind::module,
+                         dot == std::string::npos ? name : "",
+                         {},
+                         {},
+                         "1"});
       }
     };
     for (const std::string& name : sema::library_modules()) add(name);
@@ -50,7 +55,9 @@ class Completer : CandidateNames {
       if (!path.starts_with(folder) || path == own || !path.ends_with(".pipe")) continue;
       std::string name = path.substr(folder.size(), path.size() - folder.size() - 5);
       std::replace(name.begin(), name.end(), '/', '.');
-      const bool is_name = std::all_of(name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; });
+      const bool is_name = std::all_of(name.begin(), name.end(), [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
+      });
       if (is_name) add(name);
     }
   }
@@ -58,19 +65,26 @@ class Completer : CandidateNames {
   void types() {
     const bool tensors = statement_.item == "model";
     if (statement_.last() == "->") {
-      if (statement_.item == "model") list_.push_back({"tensor", CandidateKind::type, {}, {}, "tensor[", "1"});
+      if (statement_.item == "model")
+        list_.push_back({"tensor", CandidateKind::type, {}, {}, "tensor[", "1"});
       if (statement_.item == "def") {
-        for (const std::string_view type : {"int", "float", "bool", "string", "bytes", "devices", "selector", "order", "steps"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
+        for (const std::string_view type :
+             {"int", "float", "bool", "string", "bytes", "devices", "selector", "order", "steps"})
+          list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
       }
       return;
     }
-    for (const std::string_view type : {"int", "float", "bool", "string", "bytes"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
+    for (const std::string_view type : {"int", "float", "bool", "string", "bytes"})
+      list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
     if (tensors) {
-      for (const std::string_view type : {"tensor", "i64", "f32", "f64", "bf16"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, std::string(type) + "[", "1"});
+      for (const std::string_view type : {"tensor", "i64", "f32", "f64", "bf16"})
+        list_.push_back({type.data(), CandidateKind::type, {}, {}, std::string(type) + "[", "1"});
     } else {
-      for (const std::string_view type : {"axis", "devices", "selector"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
+      for (const std::string_view type : {"axis", "devices", "selector"})
+        list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
       if (statement_.item == "def") {
-        for (const std::string_view type : {"cursor", "order"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
+        for (const std::string_view type : {"cursor", "order"})
+          list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
       }
     }
   }
@@ -84,7 +98,9 @@ class Completer : CandidateNames {
     if (in_shape()) return dimensions();
     if (first == "train") {
       if (last == "=") {
-        functions([](const sema::Function& function) { return function.sort() == ast::FunctionSort::model && !function.result.is_tensor(); });
+        functions([](const sema::Function& function) {
+          return function.sort() == ast::FunctionSort::model && !function.result.is_tensor();
+        });
         return unused_library("model");
       }
       if (last == "on") return meshes();
@@ -99,17 +115,22 @@ class Completer : CandidateNames {
     }
     if (first == "mesh") {
       if (last == "=") return meshes();
-      if (statement_.depth() == 0 && statement_.has("=") && statement_.words.size() == 4) word("as");
+      if (statement_.depth() == 0 && statement_.has("=") && statement_.words.size() == 4)
+        word("as");
       if (statement_.depth() > 0 && last == ":") expr({TypeKind::integer});
       return;
     }
     if (first == "param") return expr(kAny);
     if (first == "def" || first == "schedule" || first == "model") {
       if (last == "->") return types();
-      if (last == ":" && statement_.innermost() < statement_.words.size() && statement_.word(statement_.innermost()) == "[") return expr({TypeKind::integer});
+      if (last == ":" && statement_.innermost() < statement_.words.size() &&
+          statement_.word(statement_.innermost()) == "[")
+        return expr({TypeKind::integer});
       if (last == ":" && statement_.depth() == 1) return types();
-      if (last == "[" && statement_.depth() == 2 && statement_.word(statement_.words.size() - 2) == ":") {
-        for (const std::string_view type : {"int", "float", "selector"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
+      if (last == "[" && statement_.depth() == 2 &&
+          statement_.word(statement_.words.size() - 2) == ":") {
+        for (const std::string_view type : {"int", "float", "selector"})
+          list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
         return;
       }
       if (last == "=" && statement_.depth() == 1) return expr(kAny);
@@ -132,21 +153,26 @@ class Completer : CandidateNames {
       return expr(kAny);
     }
     if (first == "return" || first == "loss") return expr(result_type(first));
-    if (first == "repeat" || first == "at") return first == "at" && statement_.has(":") ? operation() : expr({TypeKind::integer});
+    if (first == "repeat" || first == "at")
+      return first == "at" && statement_.has(":") ? operation() : expr({TypeKind::integer});
     if (first == "if") return expr(kAny);
     if (first == "require") {
       if (statement_.has("else")) return;
       expr(kAny);
-      const bool strategy = statement_.body == BodySort::schedule || statement_.body == BodySort::train;
+      const bool strategy =
+          statement_.body == BodySort::schedule || statement_.body == BodySort::train;
       if (strategy && statement_.words.size() == 1) {
-        for (const std::string_view measure : directive::kMeasureNames) list_.push_back({measure.data(), CandidateKind::value, "measure of the plan", {}, {}, "2"});
+        for (const std::string_view measure : directive::kMeasureNames)
+          list_.push_back(
+              {measure.data(), CandidateKind::value, "measure of the plan", {}, {}, "2"});
       }
       return;
     }
     if (first == "for" || first == "rank") return binding(first == "rank");
     if (first == "input") {
       if (last == ":" && statement_.depth() == 0) {
-        for (const std::string_view type : {"tensor", "i64", "f32", "f64", "bf16"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, std::string(type) + "[", "1"});
+        for (const std::string_view type : {"tensor", "i64", "f32", "f64", "bf16"})
+          list_.push_back({type.data(), CandidateKind::type, {}, {}, std::string(type) + "[", "1"});
       }
       return;
     }
@@ -163,8 +189,12 @@ class Completer : CandidateNames {
       return expr_or_labels({TypeKind::selector});
     }
     if (statement_.words[0].kind == parse::LexemeKind::pass || last == "&") return operation();
-    if (statement_.words.size() >= 2 && statement_.word(1) == ":" && statement_.body == BodySort::train) return setting(first);
-    if (statement_.words.size() >= 2 && statement_.word(1) == ":" && statement_.body == BodySort::machine) return machine_line();
+    if (statement_.words.size() >= 2 && statement_.word(1) == ":" &&
+        statement_.body == BodySort::train)
+      return setting(first);
+    if (statement_.words.size() >= 2 && statement_.word(1) == ":" &&
+        statement_.body == BodySort::machine)
+      return machine_line();
     if (statement_.words.size() >= 2 && statement_.word(1) == "=") return expr(kAny);
     if (statement_.after_value()) return after_value();
     if (statement_.depth() == 0) return;
@@ -175,7 +205,8 @@ class Completer : CandidateNames {
   /// `[for i in 0..m, c in 0..v: stage[c] mb[i]]`
   bool in_comprehension() const {
     const std::size_t open = statement_.innermost();
-    return open + 1 < statement_.words.size() && statement_.word(open) == "[" && statement_.word(open + 1) == "for";
+    return open + 1 < statement_.words.size() && statement_.word(open) == "[" &&
+           statement_.word(open + 1) == "for";
   }
   void comprehension() {
     const std::size_t open = statement_.innermost();
@@ -204,8 +235,10 @@ class Completer : CandidateNames {
     const std::size_t open = statement_.innermost();
     if (open == statement_.words.size() || statement_.word(open) != "[" || open == 0) return false;
     const std::string_view before = statement_.word(open - 1);
-    const bool type = before == "tensor" || before == "i64" || before == "f32" || before == "f64" || before == "bf16";
-    return (type || statement_.first() == "weight") && statement_.last() != ":" && !statement_.has("=") && (statement_.last() == "[" || statement_.last() == ",");
+    const bool type = before == "tensor" || before == "i64" || before == "f32" || before == "f64" ||
+                      before == "bf16";
+    return (type || statement_.first() == "weight") && statement_.last() != ":" &&
+           !statement_.has("=") && (statement_.last() == "[" || statement_.last() == ",");
   }
   void dimensions() {
     std::set<std::string_view> names = {"batch"};
@@ -217,7 +250,8 @@ class Completer : CandidateNames {
     for (const LocalName& local : locals_) {
       if (local.type.is(TypeKind::integer)) names.insert(local.name);
     }
-    for (const std::string_view name : names) list_.push_back({std::string(name), CandidateKind::property, "dimension", {}, {}, "1"});
+    for (const std::string_view name : names)
+      list_.push_back({std::string(name), CandidateKind::property, "dimension", {}, {}, "1"});
   }
 
   void begin_statement() {
@@ -227,14 +261,19 @@ class Completer : CandidateNames {
       word(text);
     }
     for (const LocalName& local : locals_) {
-      if (local.detail == "var") list_.push_back({local.name, CandidateKind::variable, "var", {}, {}, "1"});
+      if (local.detail == "var")
+        list_.push_back({local.name, CandidateKind::variable, "var", {}, {}, "1"});
     }
     if (statement_.body == BodySort::steps) {
       passes();
-      functions([](const sema::Function& function) { return function.sort() == ast::FunctionSort::def && function.result.is(TypeKind::steps); });
+      functions([](const sema::Function& function) {
+        return function.sort() == ast::FunctionSort::def && function.result.is(TypeKind::steps);
+      });
     }
     if (statement_.body == BodySort::schedule || statement_.body == BodySort::train) {
-      functions([](const sema::Function& function) { return function.sort() == ast::FunctionSort::schedule; });
+      functions([](const sema::Function& function) {
+        return function.sort() == ast::FunctionSort::schedule;
+      });
       unused_library("schedule");
     }
     if (statement_.body == BodySort::machine) {
@@ -248,7 +287,8 @@ class Completer : CandidateNames {
       const NodesAt nodes = nodes_at(*request_.module(), statement_.typed.begin);
       if (const auto* train = llvm::dyn_cast_or_null<ast::TrainItem>(nodes.item)) {
         for (const ast::Stmt* stmt : train->body->statements) {
-          if (const auto* setting = llvm::dyn_cast<ast::SettingStmt>(stmt)) given.insert(setting->setting.name.name);
+          if (const auto* setting = llvm::dyn_cast<ast::SettingStmt>(stmt))
+            given.insert(setting->setting.name.name);
         }
       }
       for (const std::string_view name : ast::kTrainSettings) {
@@ -281,7 +321,8 @@ class Completer : CandidateNames {
     if (statement_.after_value()) return;
     local_names({TypeKind::axis});
     for (const LocalName& local : locals_) {
-      if (local.type.is(TypeKind::devices)) list_.push_back({local.name, CandidateKind::variable, "devices", {}, {}, "1"});
+      if (local.type.is(TypeKind::devices))
+        list_.push_back({local.name, CandidateKind::variable, "devices", {}, {}, "1"});
     }
   }
 
@@ -295,9 +336,12 @@ class Completer : CandidateNames {
     if (type.is(TypeKind::selector)) {
       labels(false);
       for (const LocalName& local : locals_) {
-        if (local.type.is(TypeKind::selector) || local.type == Type{TypeKind::selector, true}) list_.push_back({local.name, CandidateKind::variable, local.detail, {}, {}, "1"});
+        if (local.type.is(TypeKind::selector) || local.type == Type{TypeKind::selector, true})
+          list_.push_back({local.name, CandidateKind::variable, local.detail, {}, {}, "1"});
       }
-      functions([](const sema::Function& function) { return function.result.kind == TypeKind::selector; });
+      functions([](const sema::Function& function) {
+        return function.result.kind == TypeKind::selector;
+      });
       return;
     }
     expr(type);
@@ -310,7 +354,8 @@ class Completer : CandidateNames {
     if (statement_.words.back().kind == parse::LexemeKind::pass) {
       local_names({TypeKind::cursor});
       for (const LocalName& local : locals_) {
-        if (local.type.is(TypeKind::selector)) list_.push_back({local.name, CandidateKind::variable, local.detail, {}, {}, "1"});
+        if (local.type.is(TypeKind::selector))
+          list_.push_back({local.name, CandidateKind::variable, local.detail, {}, {}, "1"});
       }
       return labels(false);
     }
@@ -324,7 +369,9 @@ class Completer : CandidateNames {
     if (statement_.depth() > 0) return expr(kAny);
     if (statement_.has("with")) {
       if (last == "with" || last == ",") return settings_of(row);
-      if (last == ":") value_of_setting(statement_.words.size() > 1 ? statement_.word(statement_.words.size() - 2) : "", row);
+      if (last == ":")
+        value_of_setting(
+            statement_.words.size() > 1 ? statement_.word(statement_.words.size() - 2) : "", row);
       return;
     }
     if (statement_.after_value() && last != "model") return after_value();
@@ -332,13 +379,16 @@ class Completer : CandidateNames {
     if (part == "on") {
       local_names({TypeKind::axis});
       for (const LocalName& local : locals_) {
-        if (local.type.is(TypeKind::devices)) list_.push_back({local.name, CandidateKind::variable, "devices", {}, {}, "1"});
+        if (local.type.is(TypeKind::devices))
+          list_.push_back({local.name, CandidateKind::variable, "devices", {}, {}, "1"});
       }
-      functions([](const sema::Function& function) { return function.result.is(TypeKind::devices); });
+      functions(
+          [](const sema::Function& function) { return function.result.is(TypeKind::devices); });
       return;
     }
     if (part == "over") return local_names({TypeKind::axis});
-    if (part == "into" || (row.subject != Subject::named && part == ":" && statement_.has("into"))) {
+    if (part == "into" ||
+        (row.subject != Subject::named && part == ":" && statement_.has("into"))) {
       if (statement_.last_of({"into", ",", ":"}) == ":") return expr({TypeKind::integer});
       if (row.subject == Subject::region) name_of_pair("stage", "the name of the parts");
       if (row.subject == Subject::dimension) {
@@ -352,20 +402,25 @@ class Completer : CandidateNames {
       return;
     }
     if (row.subject == Subject::named && !statement_.has(":")) return;
-    if (row.kind == directive::DirectiveKind::place && (statement_.words.size() == 1 || last == ",")) passes();
+    if (row.kind == directive::DirectiveKind::place &&
+        (statement_.words.size() == 1 || last == ","))
+      passes();
     labels(true);
   }
 
   void value_of_setting(std::string_view name, const directive::DirectiveRow& row) {
     const directive::SettingRow* const setting = directive::find_setting(row.kind, name);
     if (setting == nullptr || setting->type != directive::SettingType::word) {
-      return expr(setting != nullptr && setting->type == directive::SettingType::bytes ? Type{TypeKind::bytes} : Type{TypeKind::integer});
+      return expr(setting != nullptr && setting->type == directive::SettingType::bytes
+                      ? Type{TypeKind::bytes}
+                      : Type{TypeKind::integer});
     }
     for (const std::string_view text : directive::words_of(*setting)) word(text);
   }
 
   void settings_of(const directive::DirectiveRow& row) {
-    for (const directive::SettingRow& setting : directive::settings_of(row.kind)) name_of_pair(setting.name, setting_text(setting), setting.meaning);
+    for (const directive::SettingRow& setting : directive::settings_of(row.kind))
+      name_of_pair(setting.name, setting_text(setting), setting.meaning);
   }
 
   void setting(std::string_view name) {
@@ -379,7 +434,9 @@ class Completer : CandidateNames {
   /// The links of a machine have the names of axes, its devices any.
   void machine_line() {
     expr({TypeKind::device});
-    const bool axis = std::any_of(locals_.begin(), locals_.end(), [&](const LocalName& local) { return local.name == statement_.first() && local.type.is(TypeKind::axis); });
+    const bool axis = std::any_of(locals_.begin(), locals_.end(), [&](const LocalName& local) {
+      return local.name == statement_.first() && local.type.is(TypeKind::axis);
+    });
     if (axis) expr({TypeKind::link});
   }
 
@@ -389,30 +446,47 @@ class Completer : CandidateNames {
     const bool call = count >= 2 && statement_.word(count - 2) == ")";
     if (call || (statement_.first() == "order" && statement_.body != BodySort::steps)) {
       for (const std::string_view name : sema::builtin_names(true)) {
-        for (const sema::Signature* row : sema::find_builtins(name, true)) list_.push_back({std::string(name), CandidateKind::function, std::string(row->text), std::string(meaning_of(row->id)), {}, "1"});
+        for (const sema::Signature* row : sema::find_builtins(name, true))
+          list_.push_back({std::string(name),
+                           CandidateKind::function,
+                           std::string(row->text),
+                           std::string(meaning_of(row->id)),
+                           {},
+                           "1"});
       }
       return;
     }
     const auto communication = [&](std::initializer_list<std::string_view> parts) {
-      for (const std::string_view part : parts) list_.push_back({std::string(part), CandidateKind::property, "communication", {}, {}, "1"});
+      for (const std::string_view part : parts)
+        list_.push_back({std::string(part), CandidateKind::property, "communication", {}, {}, "1"});
     };
-    if (const directive::DirectiveRow* const named = directive_row(); named != nullptr && named->subject == directive::Subject::named) return communication({"send", "recv", "reduce", "gather"});
+    if (const directive::DirectiveRow* const named = directive_row();
+        named != nullptr && named->subject == directive::Subject::named)
+      return communication({"send", "recv", "reduce", "gather"});
     const bool whole = count >= 2 && statement_.word(count - 2) == "model";
     if (!whole && (count < 2 || statement_.word(count - 2) != "]")) return;
     // After a region in an operation or a directive.
     const std::string_view pass = pass_before();
     const directive::DirectiveRow* const row = directive_row();
-    const bool names_regions = row != nullptr ? row->subject == directive::Subject::region || row->subject == directive::Subject::targets : statement_.first() == "cursor";
+    const bool names_regions = row != nullptr ? row->subject == directive::Subject::region ||
+                                                    row->subject == directive::Subject::targets
+                                              : statement_.first() == "cursor";
     if (pass.empty() && !names_regions) return;
     if (!pass.empty()) communication({"gather"});
     if (!pass.empty() && pass != "BW") communication({"send", "recv"});
     if (pass == "B" || pass == "BW") communication({"reduce"});
-    list_.push_back({"rest", CandidateKind::struct_, "what is directly inside, in no region there", {}, {}, "1"});
+    list_.push_back({"rest",
+                     CandidateKind::struct_,
+                     "what is directly inside, in no region there",
+                     {},
+                     {},
+                     "1"});
     if (whole) return;
     std::set<std::string_view> given;
     for (std::size_t i = 0; i < count; ++i) given.insert(statement_.word(i));
     for (const std::string& region : labels_at(request_, statement_.typed.begin).regions) {
-      if (!given.contains(region)) list_.push_back({region, CandidateKind::struct_, "region", {}, {}, "1"});
+      if (!given.contains(region))
+        list_.push_back({region, CandidateKind::struct_, "region", {}, {}, "1"});
     }
   }
 
@@ -426,7 +500,8 @@ class Completer : CandidateNames {
 
   bool in_call() const {
     const std::size_t open = statement_.innermost();
-    return open < statement_.words.size() && statement_.word(open) == "(" && call_at(request_, statement_.typed.begin).has_value();
+    return open < statement_.words.size() && statement_.word(open) == "(" &&
+           call_at(request_, statement_.typed.begin).has_value();
   }
 
   void arguments() {
@@ -444,20 +519,23 @@ class Completer : CandidateNames {
     if (callee.variadic || call->callees.size() > 1) place = kAny;
     if (!call->opens_name && call->at_begin) {
       for (std::size_t i = call->positional; i < callee.params.size(); ++i) {
-        if (!call->named.contains(callee.params[i].name)) name_of_pair(callee.params[i].name, callee.params[i].text, callee.params[i].meaning);
+        if (!call->named.contains(callee.params[i].name))
+          name_of_pair(callee.params[i].name, callee.params[i].text, callee.params[i].meaning);
       }
       if (callee.open) open_names(*call);
       if (call->follows_name || (param == nullptr && !callee.variadic)) return;
       if (param != nullptr && call->named.contains(param->name)) return;
     }
     if (place.is(TypeKind::op)) {
-      if (statement_.words.back().kind == parse::LexemeKind::pass) return local_names({TypeKind::cursor});
+      if (statement_.words.back().kind == parse::LexemeKind::pass)
+        return local_names({TypeKind::cursor});
       return passes();
     }
     if (place.kind == TypeKind::cursor) return local_names(place);
     if (place.is(TypeKind::dimension)) {
       for (const LocalName& local : locals_) {
-        if (local.detail == "dimension") list_.push_back({local.name, CandidateKind::property, local.detail, {}, {}, "1"});
+        if (local.detail == "dimension")
+          list_.push_back({local.name, CandidateKind::property, local.detail, {}, {}, "1"});
       }
       return;
     }
@@ -473,20 +551,24 @@ class Completer : CandidateNames {
     const NodesAt nodes = nodes_at(*request_.module(), statement_.typed.begin);
     const auto* item = llvm::dyn_cast_or_null<ast::TrainItem>(nodes.item);
     if (statement_.first() == "order") {
-      for (const std::string& name : labels_at(request_, statement_.typed.begin).dimensions) name_of_pair(name, "dimension of the batch");
+      for (const std::string& name : labels_at(request_, statement_.typed.begin).dimensions)
+        name_of_pair(name, "dimension of the batch");
     }
     if (item == nullptr) return;
     for (const sema::Train& train : program_.trains) {
       if (train.syntax != item || !train.model.valid()) continue;
       std::set<std::string_view> reported;
-      for (const ast::Stmt* stmt : program_.functions[train.model.index()].syntax->body->statements) {
+      for (const ast::Stmt* stmt :
+           program_.functions[train.model.index()].syntax->body->statements) {
         const auto* input = llvm::dyn_cast<ast::InputStmt>(stmt);
         if (input == nullptr) continue;
         for (const ast::Param& param : input->inputs) {
           if (param.type == nullptr) continue;
           for (const ast::Dim& dim : param.type->dims) {
             const std::string name(dim.name.name);
-            if (dim.size == nullptr && name != "batch" && !call.named.contains(name) && reported.insert(dim.name.name).second) name_of_pair(name, "extent of the data");
+            if (dim.size == nullptr && name != "batch" && !call.named.contains(name) &&
+                reported.insert(dim.name.name).second)
+              name_of_pair(name, "extent of the data");
           }
         }
       }
@@ -496,12 +578,15 @@ class Completer : CandidateNames {
 
 }  // namespace
 
-std::vector<Candidate> candidates(Request& request, const StatementAt& statement, std::uint32_t at) {
+std::vector<Candidate> candidates(Request& request, const StatementAt& statement,
+                                  std::uint32_t at) {
   std::vector<Candidate> list = Completer(request, statement, at).run();
   // The nearest of several candidates with one name is kept.
-  std::stable_sort(list.begin(), list.end(), [](const Candidate& a, const Candidate& b) { return a.sort < b.sort; });
+  std::stable_sort(list.begin(), list.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.sort < b.sort; });
   std::set<std::string> seen;
-  std::erase_if(list, [&](const Candidate& candidate) { return !seen.insert(candidate.label).second; });
+  std::erase_if(list,
+                [&](const Candidate& candidate) { return !seen.insert(candidate.label).second; });
   return list;
 }
 

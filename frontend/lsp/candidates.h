@@ -10,7 +10,19 @@
 namespace piper::lsp {
 
 /// The protocol's numbers.
-enum class CandidateKind : int { function = 3, variable = 6, class_ = 7, interface = 8, module = 9, property = 10, value = 12, keyword = 14, constant = 21, struct_ = 22, type = 25 };
+enum class CandidateKind : int {
+  function = 3,
+  variable = 6,
+  class_ = 7,
+  interface = 8,
+  module = 9,
+  property = 10,
+  value = 12,
+  keyword = 14,
+  constant = 21,
+  struct_ = 22,
+  type = 25
+};
 
 struct Candidate {
   std::string label;

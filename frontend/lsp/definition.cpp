@@ -37,10 +37,12 @@ json::Value references(Request& request) {
   const std::optional<Name> name = name_at(request, request.offset());
   if (!name) return places;
   const json::Object* context = request.params().getObject("context");
-  const bool with_declaration = context != nullptr && context->getBoolean("includeDeclaration").value_or(false);
+  const bool with_declaration =
+      context != nullptr && context->getBoolean("includeDeclaration").value_or(false);
   for (const Occurrence& each : occurrences(request, *name)) {
     if (each.is_declaration && !with_declaration) continue;
-    if (auto place = request.location(each.document->files(), each.range)) places.push_back(std::move(*place));
+    if (auto place = request.location(each.document->files(), each.range))
+      places.push_back(std::move(*place));
   }
   return places;
 }
@@ -48,11 +50,14 @@ json::Value references(Request& request) {
 json::Value document_highlight(Request& request) {
   json::Array places;
   const std::uint32_t at = request.offset();
-  const auto add = [&](SourceRange range, bool written) { places.push_back(json::Object{{"range", request.json(range)}, {"kind", written ? 3 : 2}}); };
+  const auto add = [&](SourceRange range, bool written) {
+    places.push_back(json::Object{{"range", request.json(range)}, {"kind", written ? 3 : 2}});
+  };
   if (const std::optional<Name> name = name_at(request, at)) {
     if (name->declaration.file == request.file()) add(name->declaration, true);
     for (const service::Use& use : request.uses()) {
-      if (use.declaration == name->declaration && use.range != name->declaration) add(use.range, false);
+      if (use.declaration == name->declaration && use.range != name->declaration)
+        add(use.range, false);
     }
     return places;
   }

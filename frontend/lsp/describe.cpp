@@ -14,7 +14,8 @@ struct Word {
 
 constexpr Word kWords[] = {
     {"B", "the whole backward of a chunk: input gradients, then weight gradients"},
-    {"BI", "the half of a backward that gives the gradients of the inputs; the weights' half is `BW`"},
+    {"BI",
+     "the half of a backward that gives the gradients of the inputs; the weights' half is `BW`"},
     {"BW", "the half of a backward that gives the gradients of the weights, postponed by `BI`"},
     {"F", "the forward of a chunk"},
     {"R", "the recomputed forward of work that a `recompute` line names"},
@@ -23,18 +24,21 @@ constexpr Word kWords[] = {
     {"at", "puts a step into a numbered slot of its rank: `at 2*i: F stage[r] mb[i]`"},
     {"backward", "the order of a cursor's backwards, where it differs from that of its forwards"},
     {"by", "the step of a range (`0..m by 2`), or the dimensions of a `shard`"},
-    {"cursor", "goes through a list of chunks: `F a` takes the next forward, `B a` the next backward"},
+    {"cursor",
+     "goes through a list of chunks: `F a` takes the next forward, `B a` the next backward"},
     {"def", "a function that gives a value, an `order`, or `steps`"},
     {"else", "the other case of an `if`, or the words of a `require` that is not met"},
     {"false", "a condition that never holds"},
-    {"for", "repeats a block for each value of a list or range; the last of several names goes fastest"},
+    {"for",
+     "repeats a block for each value of a list or range; the last of several names goes fastest"},
     {"if", "runs a block when a condition holds; as an expression, `if c then a else b`"},
     {"in", "the values that a name goes through: `for s in 0..p`"},
     {"input", "data that a model reads, with its dimensions"},
     {"into", "the name and the number of the parts"},
     {"let", "names a value"},
     {"loss", "a term of the minimised sum of losses"},
-    {"machine", "memory and rates of the devices of a mesh and the links of its axes: `machine lab on cluster { all: device(memory: 80GiB) }`"},
+    {"machine",
+     "memory and rates of the devices of a mesh and the links of its axes: `machine lab on cluster { all: device(memory: 80GiB) }`"},
     {"mesh", "devices as a grid with named axes: `mesh cluster(pp: 2, dp: 4)`"},
     {"model", "a function of tensors, independent of devices; in a strategy, the whole model"},
     {"not", "the opposite of a condition"},
@@ -46,7 +50,8 @@ constexpr Word kWords[] = {
     {"rank", "the steps of each coordinate of an axis"},
     {"region", "gives the operations of a block a name in strategies"},
     {"repeat", "runs a block a number of times"},
-    {"require", "a condition that must hold; with `peak_memory`, `host_memory`, `bubble` or `traffic` it is checked on the plan"},
+    {"require",
+     "a condition that must hold; with `peak_memory`, `host_memory`, `bubble` or `traffic` it is checked on the plan"},
     {"return", "the value of a function"},
     {"schedule", "a reusable strategy: how work is cut, placed and ordered"},
     {"then", "the value of an `if` whose condition holds: `if c then a else b`"},
@@ -66,23 +71,32 @@ constexpr Word kWords[] = {
     {"steps", "how many steps are trained"},
 };
 
-std::string type_text(const ast::TypeRef* type) { return type != nullptr ? ast::source_text(*type) : std::string(); }
+std::string type_text(const ast::TypeRef* type) {
+  return type != nullptr ? ast::source_text(*type) : std::string();
+}
 
 }  // namespace
 
 std::string headline(const ast::Item& item) {
-  if (const auto* param = llvm::dyn_cast<ast::ParamItem>(&item)) return "param " + std::string(param->name.name) + " = " + ast::source_text(*param->value);
+  if (const auto* param = llvm::dyn_cast<ast::ParamItem>(&item))
+    return "param " + std::string(param->name.name) + " = " + ast::source_text(*param->value);
   if (const auto* mesh = llvm::dyn_cast<ast::MeshItem>(&item)) {
-    return "mesh " + std::string(mesh->name.name) + (mesh->is_view ? " = " + std::string(mesh->base.name) + " as " : "") + "(" + ast::source_text(mesh->axes) + ")";
+    return "mesh " + std::string(mesh->name.name) +
+           (mesh->is_view ? " = " + std::string(mesh->base.name) + " as " : "") + "(" +
+           ast::source_text(mesh->axes) + ")";
   }
   if (const auto* function = llvm::dyn_cast<ast::FunctionItem>(&item)) {
-    std::string text = std::string(ast::sort_text(function->sort)) + " " + std::string(function->name.name) + "(" + ast::source_text(function->params) + ")";
+    std::string text = std::string(ast::sort_text(function->sort)) + " " +
+                       std::string(function->name.name) + "(" + ast::source_text(function->params) +
+                       ")";
     return function->result != nullptr ? text + " -> " + type_text(function->result) : text;
   }
   if (const auto* train = llvm::dyn_cast<ast::TrainItem>(&item)) {
-    return "train " + std::string(train->name.name) + " = " + ast::source_text(*train->model) + " on " + std::string(train->mesh.name);
+    return "train " + std::string(train->name.name) + " = " + ast::source_text(*train->model) +
+           " on " + std::string(train->mesh.name);
   }
-  if (const auto* machine = llvm::dyn_cast<ast::MachineItem>(&item)) return "machine " + std::string(machine->name.name) + " on " + std::string(machine->mesh.name);
+  if (const auto* machine = llvm::dyn_cast<ast::MachineItem>(&item))
+    return "machine " + std::string(machine->name.name) + " on " + std::string(machine->mesh.name);
   return {};
 }
 
@@ -121,40 +135,48 @@ std::string setting_text(const directive::SettingRow& setting) {
     case directive::SettingType::bytes: type = "bytes"; break;
     case directive::SettingType::counts: type = "[int]"; break;
     case directive::SettingType::word:
-      for (const std::string_view word : directive::words_of(setting)) type += (type.empty() ? "" : " | ") + std::string(word);
+      for (const std::string_view word : directive::words_of(setting))
+        type += (type.empty() ? "" : " | ") + std::string(word);
       break;
   }
-  return std::string(setting.name) + ": " + type + (setting.value.empty() ? "" : " = " + std::string(setting.value));
+  return std::string(setting.name) + ": " + type +
+         (setting.value.empty() ? "" : " = " + std::string(setting.value));
 }
 
 std::span<const directive::SettingRow> settings_of(std::string_view keyword) {
   const directive::DirectiveRow* const row = directive::find_directive(keyword);
-  return row != nullptr ? directive::settings_of(row->kind) : std::span<const directive::SettingRow>();
+  return row != nullptr ? directive::settings_of(row->kind)
+                        : std::span<const directive::SettingRow>();
 }
 
 std::string describe_local(Request& request, const ast::Module& module, SourceRange declaration) {
   const NodesAt nodes = nodes_at(module, declaration.begin);
   const std::string name(request.text(declaration));
   const auto typed = [&](std::string_view what, sema::Type type) {
-    return std::string(what) + name + (type.is_error() ? "" : ": " + std::string(sema::type_name(type)));
+    return std::string(what) + name +
+           (type.is_error() ? "" : ": " + std::string(sema::type_name(type)));
   };
   if (nodes.statement == nullptr) {
     if (const auto* function = llvm::dyn_cast_or_null<ast::FunctionItem>(nodes.item)) {
       for (const ast::Param& param : function->params) {
-        if (param.name.range == declaration) return "parameter " + std::string(request.text(param.range));
+        if (param.name.range == declaration)
+          return "parameter " + std::string(request.text(param.range));
       }
       return "dimension " + name;
     }
-    if (const auto* mesh = llvm::dyn_cast_or_null<ast::MeshItem>(nodes.item)) return "axis of " + std::string(mesh->name.name) + "\n" + headline(*mesh);
+    if (const auto* mesh = llvm::dyn_cast_or_null<ast::MeshItem>(nodes.item))
+      return "axis of " + std::string(mesh->name.name) + "\n" + headline(*mesh);
     return name;
   }
   const ast::Stmt& stmt = *nodes.statement;
   if (const auto* let = llvm::dyn_cast<ast::LetStmt>(&stmt)) {
     for (const ast::Identifier& each : let->names) {
-      if (each.range == declaration) return typed("let ", let->names.size() == 1 ? sema::type_of(*let->value) : sema::Type());
+      if (each.range == declaration)
+        return typed("let ", let->names.size() == 1 ? sema::type_of(*let->value) : sema::Type());
     }
   }
-  if (const auto* var = llvm::dyn_cast<ast::VarStmt>(&stmt); var != nullptr && var->name.range == declaration) {
+  if (const auto* var = llvm::dyn_cast<ast::VarStmt>(&stmt);
+      var != nullptr && var->name.range == declaration) {
     return typed("var ", sema::Type::from_bits(var->type));
   }
   if (const auto* weight = llvm::dyn_cast<ast::WeightStmt>(&stmt)) {
@@ -167,13 +189,16 @@ std::string describe_local(Request& request, const ast::Module& module, SourceRa
       if (param.name.range == declaration) return "input " + std::string(request.text(param.range));
     }
   }
-  if (const auto* cursor = llvm::dyn_cast<ast::CursorStmt>(&stmt); cursor != nullptr && cursor->name.range == declaration) {
+  if (const auto* cursor = llvm::dyn_cast<ast::CursorStmt>(&stmt);
+      cursor != nullptr && cursor->name.range == declaration) {
     return "cursor " + name + " = " + std::string(request.text(cursor->forward->range));
   }
   if (llvm::isa<ast::RankStmt>(stmt)) return "rank " + name + ": int";
   return "for " + name;
 }
 
-std::string code_block(std::string_view code) { return "```pipe\n" + std::string(code) + "\n```\n"; }
+std::string code_block(std::string_view code) {
+  return "```pipe\n" + std::string(code) + "\n```\n";
+}
 
 }  // namespace piper::lsp

@@ -14,7 +14,9 @@ int severity_number(Severity severity) {
 }
 
 /// Clients can show unused code paler.
-bool is_unnecessary(Code code) { return code == Code::unused_local || code == Code::unreachable_code; }
+bool is_unnecessary(Code code) {
+  return code == Code::unused_local || code == Code::unreachable_code;
+}
 
 /// A range of no width is hard to see and to hover over: it gets the character behind it, or the
 /// one before.
@@ -31,19 +33,22 @@ SourceRange visible(const SourceTable& files, SourceRange range) {
 
 }  // namespace
 
-std::optional<json::Object> workspace_edit(const Fix& fix, const Project& project, const SourceTable& files, ColumnUnit unit) {
+std::optional<json::Object> workspace_edit(const Fix& fix, const Project& project,
+                                           const SourceTable& files, ColumnUnit unit) {
   std::map<std::string, json::Array> edits;
   for (const Edit& edit : fix.edits) {
     if (!edit.range.valid() || files.is_library(edit.range.file)) return std::nullopt;
-    edits[project.uri(files, edit.range.file)].push_back(json::Object{{"range", to_json(files, edit.range, unit)}, {"newText", text(edit.text)}});
+    edits[project.uri(files, edit.range.file)].push_back(
+        json::Object{{"range", to_json(files, edit.range, unit)}, {"newText", text(edit.text)}});
   }
   json::Object changes;
   for (auto& [uri, list] : edits) changes[uri] = std::move(list);
   return json::Object{{"changes", std::move(changes)}};
 }
 
-std::map<std::string, json::Array> to_json(const std::vector<Diagnostic>& diagnostics, const Project& project, const SourceTable& files, const OpenFile& origin,
-                                           ColumnUnit unit) {
+std::map<std::string, json::Array> to_json(const std::vector<Diagnostic>& diagnostics,
+                                           const Project& project, const SourceTable& files,
+                                           const OpenFile& origin, ColumnUnit unit) {
   std::map<std::string, json::Array> found;
   found[origin.uri];
   for (const Diagnostic& diagnostic : diagnostics) {
@@ -60,7 +65,10 @@ std::map<std::string, json::Array> to_json(const std::vector<Diagnostic>& diagno
       if (!each.range.valid() || !files.has_text(each.range.file)) continue;
       const std::string place = project.uri(files, each.range.file);
       if (place.empty()) continue;
-      related.push_back(json::Object{{"location", json::Object{{"uri", text(place)}, {"range", to_json(files, each.range, unit)}}}, {"message", text(each.message)}});
+      related.push_back(json::Object{
+          {"location",
+           json::Object{{"uri", text(place)}, {"range", to_json(files, each.range, unit)}}},
+          {"message", text(each.message)}});
     }
     std::string message = diagnostic.message;
     if (!diagnostic.hint.empty()) message += "\nhint: " + diagnostic.hint;
@@ -73,12 +81,16 @@ std::map<std::string, json::Array> to_json(const std::vector<Diagnostic>& diagno
     if (is_unnecessary(diagnostic.code)) made["tags"] = json::Array{1};
     json::Array fixes;
     for (const Fix& fix : diagnostic.fixes) {
-      if (auto edit = workspace_edit(fix, project, files, unit)) fixes.push_back(json::Object{{"title", text(fix.title)}, {"edit", std::move(*edit)}});
+      if (auto edit = workspace_edit(fix, project, files, unit))
+        fixes.push_back(json::Object{{"title", text(fix.title)}, {"edit", std::move(*edit)}});
     }
     if (!fixes.empty()) {
       // The version of the file that shows the diagnostic, whichever file was checked.
-      const std::optional<OpenFile> shown = uri == origin.uri ? std::optional(origin) : project.find(files.name(diagnostic.range.file));
-      made["data"] = json::Object{{"version", shown ? shown->version : 0}, {"fixes", std::move(fixes)}};
+      const std::optional<OpenFile> shown = uri == origin.uri
+                                                ? std::optional(origin)
+                                                : project.find(files.name(diagnostic.range.file));
+      made["data"] =
+          json::Object{{"version", shown ? shown->version : 0}, {"fixes", std::move(fixes)}};
     }
     found[uri].push_back(std::move(made));
   }

@@ -12,7 +12,9 @@ bool wants_fixes(const json::Object& context) {
   const json::Array* only = context.getArray("only");
   if (only == nullptr || only->empty()) return true;
   for (const json::Value& kind : *only) {
-    if (const auto name = kind.getAsString(); name && llvm::StringRef("quickfix").starts_with(*name)) return true;
+    if (const auto name = kind.getAsString();
+        name && llvm::StringRef("quickfix").starts_with(*name))
+      return true;
   }
   return false;
 }
@@ -21,11 +23,18 @@ bool wants_fixes(const json::Object& context) {
 std::optional<json::Object> fix_of_order(Request& request, const json::Object* diagnostic) {
   const auto written = diagnostic != nullptr ? diagnostic->getString("code") : std::nullopt;
   const json::Object* range = diagnostic != nullptr ? diagnostic->getObject("range") : nullptr;
-  const std::optional<Code> code = written && range != nullptr ? parse_code(written->str()) : std::nullopt;
-  const std::optional<Fix> fix = code ? order_fix(request, *code, request.offset(range->get("start"))) : std::nullopt;
-  auto edit = fix ? workspace_edit(*fix, request.project(), request.files(), request.unit()) : std::nullopt;
+  const std::optional<Code> code =
+      written && range != nullptr ? parse_code(written->str()) : std::nullopt;
+  const std::optional<Fix> fix =
+      code ? order_fix(request, *code, request.offset(range->get("start"))) : std::nullopt;
+  auto edit =
+      fix ? workspace_edit(*fix, request.project(), request.files(), request.unit()) : std::nullopt;
   if (!edit) return std::nullopt;
-  return json::Object{{"title", text(fix->title)}, {"kind", "quickfix"}, {"diagnostics", json::Array{json::Object(*diagnostic)}}, {"isPreferred", true}, {"edit", std::move(*edit)}};
+  return json::Object{{"title", text(fix->title)},
+                      {"kind", "quickfix"},
+                      {"diagnostics", json::Array{json::Object(*diagnostic)}},
+                      {"isPreferred", true},
+                      {"edit", std::move(*edit)}};
 }
 
 }  // namespace
@@ -46,7 +55,8 @@ json::Value code_action(Request& request) {
     if (fixes == nullptr || !file || data->getInteger("version") != file->version) continue;
     for (const json::Value& fix : *fixes) {
       const json::Object* made = fix.getAsObject();
-      if (made == nullptr || made->get("title") == nullptr || made->get("edit") == nullptr) continue;
+      if (made == nullptr || made->get("title") == nullptr || made->get("edit") == nullptr)
+        continue;
       actions.push_back(json::Object{{"title", *made->get("title")},
                                      {"kind", "quickfix"},
                                      {"diagnostics", json::Array{each}},

@@ -11,7 +11,9 @@ json::Value folding_range(Request& request) {
   json::Array folds;
   const ast::Module* module = request.module();
   if (module == nullptr) return folds;
-  const auto line = [&](std::uint32_t offset) { return static_cast<std::int64_t>(request.files().line_column(request.file(), offset).line) - 1; };
+  const auto line = [&](std::uint32_t offset) {
+    return static_cast<std::int64_t>(request.files().line_column(request.file(), offset).line) - 1;
+  };
   const auto fold = [&](std::int64_t first, std::int64_t last, const char* kind) {
     if (last <= first) return;
     json::Object made{{"startLine", first}, {"endLine", last}};
@@ -20,7 +22,10 @@ json::Value folding_range(Request& request) {
   };
   ast::NameVisitor visitor;
   // The line of the `}` stays.
-  visitor.blocks = [&](const ast::Block& block) { fold(line(block.range.begin), line(std::max(block.range.end, std::uint32_t{1}) - 1) - 1, nullptr); };
+  visitor.blocks = [&](const ast::Block& block) {
+    fold(line(block.range.begin), line(std::max(block.range.end, std::uint32_t{1}) - 1) - 1,
+         nullptr);
+  };
   const ast::Item* first_use = nullptr;
   const ast::Item* last_use = nullptr;
   for (const ast::Item* item : module->items) {
@@ -29,7 +34,8 @@ json::Value folding_range(Request& request) {
     if (first_use == nullptr) first_use = item;
     last_use = item;
   }
-  if (first_use != nullptr) fold(line(first_use->range.begin), line(last_use->range.begin), "imports");
+  if (first_use != nullptr)
+    fold(line(first_use->range.begin), line(last_use->range.begin), "imports");
   // Comments on lines of their own, one after the other.
   std::int64_t first = -1, last = -2;
   for (const ast::Comment& comment : module->comments) {
@@ -61,12 +67,18 @@ json::Value selection_range(Request& request) {
     }
     if (around.empty()) around.push_back({request.file(), at, at});
     // Each inside the one before.
-    std::stable_sort(around.begin(), around.end(), [](SourceRange a, SourceRange b) { return a.end - a.begin > b.end - b.begin; });
+    std::stable_sort(around.begin(), around.end(), [](SourceRange a, SourceRange b) {
+      return a.end - a.begin > b.end - b.begin;
+    });
     json::Value nested = nullptr;
     SourceRange outer;
     for (const SourceRange range : around) {
-      if (outer.valid() && (range == outer || range.begin < outer.begin || range.end > outer.end)) continue;
-      json::Object made{{"range", request.file().valid() ? request.json(range) : json::Object{{"start", to_json(LineColumn())}, {"end", to_json(LineColumn())}}}};
+      if (outer.valid() && (range == outer || range.begin < outer.begin || range.end > outer.end))
+        continue;
+      json::Object made{{"range", request.file().valid()
+                                      ? request.json(range)
+                                      : json::Object{{"start", to_json(LineColumn())},
+                                                     {"end", to_json(LineColumn())}}}};
       if (outer.valid()) made["parent"] = std::move(nested);
       nested = std::move(made);
       outer = range;

@@ -40,7 +40,9 @@ std::string with_value(std::string value, std::span<const std::int64_t> bytes = 
 }
 
 /// A value says nothing where it only names its type.
-bool is_known(const std::string& value) { return !value.starts_with("a ") && !value.starts_with("an "); }
+bool is_known(const std::string& value) {
+  return !value.starts_with("a ") && !value.starts_with("an ");
+}
 
 /// The value of the expression at that place, in words; empty if it adds nothing to the type.
 std::string with_value_at(Request& request, SourceRange range) {
@@ -53,8 +55,12 @@ std::string with_value_of_name(Request& request, const Name& name) {
   std::string value = with_value_at(request, name.range);
   const NodesAt nodes = nodes_at(*request.module(), name.declaration.begin);
   const auto* let = llvm::dyn_cast_or_null<ast::LetStmt>(nodes.statement);
-  if (value.empty() && let != nullptr && let->names.size() == 1 && let->names[0].range == name.declaration) value = with_value_at(request, let->value->range);
-  if (const auto* param = llvm::dyn_cast_or_null<ast::ParamItem>(nodes.item); value.empty() && param != nullptr) value = with_value_at(request, param->value->range);
+  if (value.empty() && let != nullptr && let->names.size() == 1 &&
+      let->names[0].range == name.declaration)
+    value = with_value_at(request, let->value->range);
+  if (const auto* param = llvm::dyn_cast_or_null<ast::ParamItem>(nodes.item);
+      value.empty() && param != nullptr)
+    value = with_value_at(request, param->value->range);
   for (const service::Use& use : request.uses()) {
     if (!value.empty()) break;
     if (use.declaration == name.declaration) value = with_value_at(request, use.range);
@@ -69,7 +75,10 @@ std::string about_item(const ast::Item& item) {
     std::int64_t devices = 1;
     for (const ast::Pair& axis : mesh->axes) {
       const auto* number = llvm::dyn_cast<ast::NumberExpr>(axis.value);
-      devices = number != nullptr && number->is_integer && number->integer > 0 && number->integer < 1 << 20 && devices > 0 ? devices * number->integer : 0;
+      devices = number != nullptr && number->is_integer && number->integer > 0 &&
+                        number->integer < 1 << 20 && devices > 0
+                    ? devices * number->integer
+                    : 0;
     }
     if (devices > 0) text += "\n" + counted(devices, "device") + "\n";
   }
@@ -86,7 +95,8 @@ std::string about_plan(Request& request, const std::string& name) {
     const std::shared_ptr<const service::Plan> plan = plan_of(request, subject);
     std::string text = "\n" + measures_text(subject, *plan) + "\n";
     const std::string grid = grid_of(*plan);
-    const bool fits = grid.find('\n') <= kWidest && std::count(grid.begin(), grid.end(), '\n') <= static_cast<std::ptrdiff_t>(kMaxRows);
+    const bool fits = grid.find('\n') <= kWidest && std::count(grid.begin(), grid.end(), '\n') <=
+                                                        static_cast<std::ptrdiff_t>(kMaxRows);
     return fits ? text + "```text\n" + grid + "```\n" : text;
   } catch (const Refusal&) {
     return {};  // its diagnostics say why
@@ -119,11 +129,13 @@ std::string about_region(Request& request, std::uint32_t at, std::string_view re
 }
 
 std::string about_subject(Request& request, const ast::Item& item) {
-  if (const auto* train = llvm::dyn_cast<ast::TrainItem>(&item)) return about_plan(request, std::string(train->name.name));
+  if (const auto* train = llvm::dyn_cast<ast::TrainItem>(&item))
+    return about_plan(request, std::string(train->name.name));
   const auto* function = llvm::dyn_cast<ast::FunctionItem>(&item);
   if (function == nullptr || function->sort != ast::FunctionSort::schedule) return {};
   const std::string name(function->name.name);
-  if (!request.files().is_library(item.range.file)) return item.range.file == request.file() ? about_plan(request, name) : std::string();
+  if (!request.files().is_library(item.range.file))
+    return item.range.file == request.file() ? about_plan(request, name) : std::string();
   Request of_library = request.about(request.project().document(Lane::answers, name));
   return about_plan(of_library, name);
 }
@@ -136,27 +148,40 @@ std::optional<Shown> about_name(Request& request, std::uint32_t at) {
     if (llvm::isa<ast::ParamItem>(item)) text += with_value_of_name(request, *name);
     text += about_subject(request, *item);
     const auto* function = llvm::dyn_cast<ast::FunctionItem>(item);
-    if (function != nullptr && function->sort == ast::FunctionSort::model) text += about_region(request, at, function->name.name);
+    if (function != nullptr && function->sort == ast::FunctionSort::model)
+      text += about_region(request, at, function->name.name);
     return Shown{text, name->range};
   }
-  if (name->declaration.file != request.file()) return Shown{code_block(request.text(name->declaration)), name->range};
-  return Shown{code_block(describe_local(request, *request.module(), name->declaration)) + with_value_of_name(request, *name), name->range};
+  if (name->declaration.file != request.file())
+    return Shown{code_block(request.text(name->declaration)), name->range};
+  return Shown{code_block(describe_local(request, *request.module(), name->declaration)) +
+                   with_value_of_name(request, *name),
+               name->range};
 }
 
-std::string about_signature(const sema::Signature& row) { return code_block(row.text) + "\n" + std::string(meaning_of(row.id)) + "\n"; }
+std::string about_signature(const sema::Signature& row) {
+  return code_block(row.text) + "\n" + std::string(meaning_of(row.id)) + "\n";
+}
 
 /// `lr` in `sgd(lr: 0.1)`.
 std::optional<Shown> about_argument(Request& request, std::uint32_t at) {
   const ast::CallExpr* call = nodes_at(*request.module(), at).call;
   if (call == nullptr) return std::nullopt;
-  const auto arg = std::find_if(call->args.begin(), call->args.end(), [&](const ast::Arg& each) { return !each.name.missing() && touches(each.name.range, at); });
+  const auto arg = std::find_if(call->args.begin(), call->args.end(), [&](const ast::Arg& each) {
+    return !each.name.missing() && touches(each.name.range, at);
+  });
   if (arg == call->args.end()) return std::nullopt;
   const auto* method = llvm::dyn_cast<ast::FieldExpr>(call->callee);
   const auto* function = llvm::dyn_cast<ast::NameExpr>(call->callee);
-  const std::string_view callee = method != nullptr ? method->field.name : function != nullptr ? function->name : std::string_view();
+  const std::string_view callee = method != nullptr     ? method->field.name
+                                  : function != nullptr ? function->name
+                                                        : std::string_view();
   for (const Callee& each : callees_of(request, callee, method != nullptr)) {
     for (const CalleeParam& param : each.params) {
-      if (param.name == arg->name.name) return Shown{code_block(param.text) + (param.meaning.empty() ? "" : "\n" + param.meaning + "\n"), arg->name.range};
+      if (param.name == arg->name.name)
+        return Shown{
+            code_block(param.text) + (param.meaning.empty() ? "" : "\n" + param.meaning + "\n"),
+            arg->name.range};
     }
   }
   return std::nullopt;
@@ -166,20 +191,24 @@ std::optional<Shown> about_builtin(Request& request, std::uint32_t at) {
   const NodesAt nodes = nodes_at(*request.module(), at);
   const ast::Expr* expr = nodes.expr;
   if (expr == nullptr) return std::nullopt;
-  if (const auto* name = llvm::dyn_cast<ast::NameExpr>(expr); name != nullptr && name->referent == ast::Referent::builtin) {
-    return Shown{about_signature(sema::signature(static_cast<sema::Builtin>(name->target))), name->range};
+  if (const auto* name = llvm::dyn_cast<ast::NameExpr>(expr);
+      name != nullptr && name->referent == ast::Referent::builtin) {
+    return Shown{about_signature(sema::signature(static_cast<sema::Builtin>(name->target))),
+                 name->range};
   }
   if (nodes.call == nullptr || nodes.call->referent != ast::Referent::builtin) return std::nullopt;
   const sema::Signature& row = sema::signature(static_cast<sema::Builtin>(nodes.call->target));
   SourceRange range = nodes.call->callee->range;
-  if (const auto* method = llvm::dyn_cast<ast::FieldExpr>(nodes.call->callee)) range = method->field.range;
+  if (const auto* method = llvm::dyn_cast<ast::FieldExpr>(nodes.call->callee))
+    range = method->field.range;
   if (touches(range, at)) return Shown{about_signature(row), range};
   return std::nullopt;
 }
 
 std::string about_keyword(std::string_view word) {
   const std::string_view meaning = meaning_of_word(word);
-  return meaning.empty() ? std::string() : "**" + std::string(word) + "**: " + std::string(meaning) + "\n";
+  return meaning.empty() ? std::string()
+                         : "**" + std::string(word) + "**: " + std::string(meaning) + "\n";
 }
 
 /// The meaning of the setting name before a `:`: of a train, a machine or a directive.
@@ -187,20 +216,28 @@ std::string about_setting(Request& request, SourceRange name) {
   const ast::Stmt* stmt = nodes_at(*request.module(), name.begin).statement;
   if (stmt == nullptr) return {};
   const std::string_view word = request.text(name);
-  if (const auto* setting = llvm::dyn_cast<ast::SettingStmt>(stmt)) return setting->setting.name.range == name ? about_keyword(word) : std::string();
+  if (const auto* setting = llvm::dyn_cast<ast::SettingStmt>(stmt))
+    return setting->setting.name.range == name ? about_keyword(word) : std::string();
   if (!llvm::StringRef(request.text().substr(name.end)).ltrim().starts_with(":")) return {};
   const auto* line = llvm::dyn_cast<ast::DirectiveStmt>(stmt);
-  const directive::SettingRow* const setting = line != nullptr ? directive::find_setting(line->directive, word) : nullptr;
-  return setting != nullptr ? code_block("with " + setting_text(*setting)) + "\n" + std::string(setting->meaning) + "\n" : std::string();
+  const directive::SettingRow* const setting =
+      line != nullptr ? directive::find_setting(line->directive, word) : nullptr;
+  return setting != nullptr ? code_block("with " + setting_text(*setting)) + "\n" +
+                                  std::string(setting->meaning) + "\n"
+                            : std::string();
 }
 
 std::optional<Shown> about_word(Request& request, std::uint32_t at) {
   for (const parse::Lexeme& lexeme : parse::lexemes(request.text())) {
     if (lexeme.begin > at) break;
-    if (lexeme.end < at || (lexeme.kind != parse::LexemeKind::keyword && lexeme.kind != parse::LexemeKind::pass && lexeme.kind != parse::LexemeKind::name)) continue;
+    if (lexeme.end < at ||
+        (lexeme.kind != parse::LexemeKind::keyword && lexeme.kind != parse::LexemeKind::pass &&
+         lexeme.kind != parse::LexemeKind::name))
+      continue;
     const SourceRange range{request.file(), lexeme.begin, lexeme.end};
     const std::string_view word = request.text(range);
-    const std::string text = lexeme.kind == parse::LexemeKind::name ? about_setting(request, range) : about_keyword(word);
+    const std::string text = lexeme.kind == parse::LexemeKind::name ? about_setting(request, range)
+                                                                    : about_keyword(word);
     if (text.empty()) continue;
     return Shown{text + (word == "model" ? about_region(request, at, word) : std::string()), range};
   }
@@ -214,9 +251,14 @@ std::optional<Shown> about_label(Request& request, std::uint32_t at) {
   const auto consider = [&](const ast::Identifier& name) {
     if (!name.missing() && touches(name.range, at)) range = name.range;
   };
-  if (const auto* name = llvm::dyn_cast_or_null<ast::NameExpr>(nodes.expr); name != nullptr && name->referent == ast::Referent::label) range = name->range;
-  if (const auto* region = llvm::dyn_cast_or_null<ast::RegionStmt>(nodes.statement)) consider(region->name);
-  if (const auto* line = llvm::dyn_cast_or_null<ast::DirectiveStmt>(nodes.statement); line != nullptr && line->row().subject == directive::Subject::region) consider(line->into.front().name);
+  if (const auto* name = llvm::dyn_cast_or_null<ast::NameExpr>(nodes.expr);
+      name != nullptr && name->referent == ast::Referent::label)
+    range = name->range;
+  if (const auto* region = llvm::dyn_cast_or_null<ast::RegionStmt>(nodes.statement))
+    consider(region->name);
+  if (const auto* line = llvm::dyn_cast_or_null<ast::DirectiveStmt>(nodes.statement);
+      line != nullptr && line->row().subject == directive::Subject::region)
+    consider(line->into.front().name);
   if (!range.valid()) return std::nullopt;
   const std::string_view name = request.text(range);
   const std::string text = about_region(request, at, name);
@@ -231,7 +273,8 @@ std::optional<Shown> about_expr(Request& request, std::uint32_t at) {
   const std::string value = request.value_of(expr->range);
   const bool known = !type.is_error() && type.kind != sema::TypeKind::none;
   if (!known && value.empty()) return std::nullopt;
-  std::string text = code_block(ast::source_text(*expr) + (known ? ": " + std::string(sema::type_name(type)) : ""));
+  std::string text = code_block(ast::source_text(*expr) +
+                                (known ? ": " + std::string(sema::type_name(type)) : ""));
   return Shown{text + with_value_at(request, expr->range), expr->range};
 }
 

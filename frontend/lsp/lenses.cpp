@@ -8,12 +8,19 @@ namespace piper::lsp {
 
 namespace {
 
-json::Object command(std::string_view title, std::string_view name, const std::string& uri, std::string_view subject) {
-  return json::Object{{"title", text(title)}, {"command", text(name)}, {"arguments", json::Array{json::Object{{"uri", text(uri)}, {"name", text(subject)}}}}};
+json::Object command(std::string_view title, std::string_view name, const std::string& uri,
+                     std::string_view subject) {
+  return json::Object{
+      {"title", text(title)},
+      {"command", text(name)},
+      {"arguments", json::Array{json::Object{{"uri", text(uri)}, {"name", text(subject)}}}}};
 }
 
 /// Beside the measures; commands.cpp has their functions.
-constexpr std::pair<const char*, const char*> kCommands[] = {{"show grid", "piper.grid"}, {"show page", "piper.open"}, {"check", "piper.check"}, {"train", "piper.train"}};
+constexpr std::pair<const char*, const char*> kCommands[] = {{"show grid", "piper.grid"},
+                                                             {"show page", "piper.open"},
+                                                             {"check", "piper.check"},
+                                                             {"train", "piper.train"}};
 
 }  // namespace
 
@@ -24,11 +31,14 @@ json::Value code_lens(Request& request) {
   for (const service::Symbol& symbol : request.symbols()) {
     if (!is_subject(symbol)) continue;
     const json::Object range = request.json(symbol.selection_range);
-    lenses.push_back(json::Object{{"range", json::Object(range)}, {"data", json::Object{{"uri", text(uri)}, {"name", text(symbol.name)}}}});
+    lenses.push_back(
+        json::Object{{"range", json::Object(range)},
+                     {"data", json::Object{{"uri", text(uri)}, {"name", text(symbol.name)}}}});
     for (const auto& [title, name] : kCommands) {
       const bool trains = name == std::string_view("piper.train");
       if (trains && symbol.kind != service::SymbolKind::train) continue;
-      lenses.push_back(json::Object{{"range", json::Object(range)}, {"command", command(title, name, uri, symbol.name)}});
+      lenses.push_back(json::Object{{"range", json::Object(range)},
+                                    {"command", command(title, name, uri, symbol.name)}});
     }
   }
   return lenses;

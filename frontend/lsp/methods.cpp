@@ -37,7 +37,9 @@ json::Array names(std::span<const std::string_view> list) {
   return array;
 }
 
-std::string_view encoding_name(ColumnUnit unit) { return unit == ColumnUnit::utf16 ? "utf-16" : unit == ColumnUnit::byte ? "utf-8" : "utf-32"; }
+std::string_view encoding_name(ColumnUnit unit) {
+  return unit == ColumnUnit::utf16 ? "utf-16" : unit == ColumnUnit::byte ? "utf-8" : "utf-32";
+}
 
 }  // namespace
 
@@ -46,11 +48,15 @@ std::span<const Method> methods() { return kMethods; }
 json::Object capabilities(ColumnUnit unit) {
   return json::Object{
       {"positionEncoding", text(encoding_name(unit))},
-      {"textDocumentSync", json::Object{{"openClose", true}, {"change", 2}, {"save", json::Object{{"includeText", false}}}}},
-      {"completionProvider", json::Object{{"triggerCharacters", json::Array{".", "[", "(", ",", ":", " "}}}},
+      {"textDocumentSync",
+       json::Object{
+           {"openClose", true}, {"change", 2}, {"save", json::Object{{"includeText", false}}}}},
+      {"completionProvider",
+       json::Object{{"triggerCharacters", json::Array{".", "[", "(", ",", ":", " "}}}},
       {"callHierarchyProvider", true},
       {"hoverProvider", true},
-      {"signatureHelpProvider", json::Object{{"triggerCharacters", json::Array{"(", ","}}, {"retriggerCharacters", json::Array{":"}}}},
+      {"signatureHelpProvider", json::Object{{"triggerCharacters", json::Array{"(", ","}},
+                                             {"retriggerCharacters", json::Array{":"}}}},
       {"definitionProvider", true},
       {"referencesProvider", true},
       {"documentHighlightProvider", true},
@@ -64,7 +70,9 @@ json::Object capabilities(ColumnUnit unit) {
       {"selectionRangeProvider", true},
       {"inlayHintProvider", true},
       {"semanticTokensProvider",
-       json::Object{{"legend", json::Object{{"tokenTypes", names(semantic_token_types())}, {"tokenModifiers", names(semantic_token_modifiers())}}}, {"full", true}}},
+       json::Object{{"legend", json::Object{{"tokenTypes", names(semantic_token_types())},
+                                            {"tokenModifiers", names(semantic_token_modifiers())}}},
+                    {"full", true}}},
       {"executeCommandProvider", json::Object{{"commands", command_names()}}},
   };
 }

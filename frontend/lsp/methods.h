@@ -12,8 +12,8 @@ namespace piper::lsp {
 struct Method {
   std::string_view name;
   json::Value (*answer)(Request& request);
-  bool of_file = true;   // `params.textDocument` or an item says which one
-  bool plans = false;    // it needs a plan, which may take long: the thread that checks answers it
+  bool of_file = true;  // `params.textDocument` or an item says which one
+  bool plans = false;   // it needs a plan, which may take long: the thread that checks answers it
 };
 
 std::span<const Method> methods();

@@ -68,18 +68,25 @@ std::vector<Occurrence> occurrences(Request& request, const Name& name) {
     const SourceTable& table = document->files();
     if (table.size() == 0) return;
     const auto same_file = [&](FileId file) {
-      return table.is_library(file) == library && (library ? table.name(file) == declared_in : service::normal_path(table.name(file)) == service::normal_path(declared_in));
+      return table.is_library(file) == library &&
+             (library
+                  ? table.name(file) == declared_in
+                  : service::normal_path(table.name(file)) == service::normal_path(declared_in));
     };
     if (same_file(FileId::at(0)) && table.has_text(FileId::at(0))) {
-      list.push_back({document, {FileId::at(0), name.declaration.begin, name.declaration.end}, true});
+      list.push_back(
+          {document, {FileId::at(0), name.declaration.begin, name.declaration.end}, true});
     }
     if (uses.value == nullptr) return;
     for (const service::Use& use : *uses.value) {
-      const bool same = same_file(use.declaration.file) && use.declaration.begin == name.declaration.begin && use.declaration.end == name.declaration.end;
+      const bool same = same_file(use.declaration.file) &&
+                        use.declaration.begin == name.declaration.begin &&
+                        use.declaration.end == name.declaration.end;
       if (same && use.range != use.declaration) list.push_back({document, use.range, false});
     }
   };
-  for (const std::string& path : project_paths(request)) add_of(request.project().document(Lane::answers, path));
+  for (const std::string& path : project_paths(request))
+    add_of(request.project().document(Lane::answers, path));
   return list;
 }
 
@@ -95,7 +102,8 @@ std::optional<FileId> used_file(Request& request, const ast::UseItem& use) {
     const FileId file = module->syntax.file;
     if (request.files().is_library(file)) {
       if (module->name == dotted) return file;
-    } else if (use.path.front().name != "std" && file.index() != 0 && request.files().name(file).ends_with("/" + slashed + ".pipe")) {
+    } else if (use.path.front().name != "std" && file.index() != 0 &&
+               request.files().name(file).ends_with("/" + slashed + ".pipe")) {
       return file;
     }
   }

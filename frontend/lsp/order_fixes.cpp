@@ -56,15 +56,18 @@ Edit moved_before(Request& request, const ast::Block& block, std::size_t from, s
 std::string shown(std::string_view statement) {
   const std::string_view line = statement.substr(0, statement.find('\n'));
   constexpr std::size_t kLongest = 40;
-  return "`" + std::string(line.substr(0, kLongest)) + (line.size() < statement.size() || line.size() > kLongest ? "..." : "") + "`";
+  return "`" + std::string(line.substr(0, kLongest)) +
+         (line.size() < statement.size() || line.size() > kLongest ? "..." : "") + "`";
 }
 
 std::vector<Fix> moves(Request& request, std::uint32_t at) {
   std::vector<Fix> fixes;
   for (const Position& position : positions_at(*request.module(), at)) {
     const auto statements = position.block->statements;
-    for (std::size_t later = position.index + 1; later < statements.size() && fixes.size() < kMaxTried; ++later) {
-      const std::string title = "put " + shown(request.text(statements[later]->range)) + " before " + shown(request.text(statements[position.index]->range));
+    for (std::size_t later = position.index + 1;
+         later < statements.size() && fixes.size() < kMaxTried; ++later) {
+      const std::string title = "put " + shown(request.text(statements[later]->range)) +
+                                " before " + shown(request.text(statements[position.index]->range));
       fixes.push_back({title, {moved_before(request, *position.block, later, position.index)}});
     }
   }
@@ -82,26 +85,32 @@ std::vector<Fix> remaining_gradients(Request& request, std::uint32_t at) {
   const std::string_view before = text.substr(line, last.begin - line);
   const bool own_line = before.find_first_not_of(" \t") == std::string_view::npos;
   const std::string separator = own_line ? "\n" + std::string(before) : "; ";
-  return {{"end the rank with `" + added + "`", {{{last.file, last.end, last.end}, separator + added}}}};
+  return {{"end the rank with `" + added + "`",
+           {{{last.file, last.end, last.end}, separator + added}}}};
 }
 
 std::vector<Diagnostic> errors_of(service::Document& document, const Cancellation& cancellation) {
   auto checked = document.check(&cancellation);
   if (checked.status == service::Status::cancelled) throw Cancelled();
-  std::erase_if(checked.diagnostics, [](const Diagnostic& each) { return each.severity != Severity::error; });
+  std::erase_if(checked.diagnostics,
+                [](const Diagnostic& each) { return each.severity != Severity::error; });
   return std::move(checked.diagnostics);
 }
 
 std::size_t count_of(const std::vector<Diagnostic>& diagnostics, Code code) {
-  return static_cast<std::size_t>(std::count_if(diagnostics.begin(), diagnostics.end(), [&](const Diagnostic& each) { return each.code == code; }));
+  return static_cast<std::size_t>(
+      std::count_if(diagnostics.begin(), diagnostics.end(),
+                    [&](const Diagnostic& each) { return each.code == code; }));
 }
 
 }  // namespace
 
 std::optional<Fix> order_fix(Request& request, Code code, std::uint32_t at) {
-  if (code != Code::order_contradicts_data && code != Code::weight_gradients_left) return std::nullopt;
+  if (code != Code::order_contradicts_data && code != Code::weight_gradients_left)
+    return std::nullopt;
   if (request.module() == nullptr) return std::nullopt;
-  const std::vector<Fix> fixes = code == Code::order_contradicts_data ? moves(request, at) : remaining_gradients(request, at);
+  const std::vector<Fix> fixes =
+      code == Code::order_contradicts_data ? moves(request, at) : remaining_gradients(request, at);
   if (fixes.empty()) return std::nullopt;
   const std::vector<Diagnostic> before = errors_of(request.document(), request.cancellation());
   const std::string path = service::normal_path(request.document().path());

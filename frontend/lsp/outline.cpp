@@ -54,17 +54,19 @@ json::Value workspace_symbol(Request& request) {
   const std::string query = request.params().getString("query").value_or("").str();
   const auto add = [&](const std::string& path) {
     if (request.cancellation().requested()) throw Cancelled();
-    const std::shared_ptr<service::Document> document = request.project().document(Lane::answers, path);
+    const std::shared_ptr<service::Document> document =
+        request.project().document(Lane::answers, path);
     const auto found = document->symbols(&request.cancellation());
     if (found.value == nullptr) return;
     for (const service::Symbol& symbol : *found.value) {
       if (symbols.size() >= kMaxSymbols || !matches(symbol.name, query)) continue;
       auto location = request.location(document->files(), symbol.selection_range);
       if (!location) continue;
-      symbols.push_back(json::Object{{"name", text(symbol.name)},
-                                     {"kind", symbol_number(symbol.kind)},
-                                     {"location", std::move(*location)},
-                                     {"containerName", text(document->files().name(symbol.range.file))}});
+      symbols.push_back(
+          json::Object{{"name", text(symbol.name)},
+                       {"kind", symbol_number(symbol.kind)},
+                       {"location", std::move(*location)},
+                       {"containerName", text(document->files().name(symbol.range.file))}});
     }
   };
   for (const std::string& path : request.project().paths()) add(path);

@@ -28,7 +28,8 @@ void Project::open(std::string_view uri, std::int64_t version, std::string text)
   lanes_[1].open(path, std::move(text));
 }
 
-bool Project::edit(std::string_view uri, std::int64_t version, std::span<const service::TextEdit> edits, ColumnUnit unit) {
+bool Project::edit(std::string_view uri, std::int64_t version,
+                   std::span<const service::TextEdit> edits, ColumnUnit unit) {
   const std::string path = path_of(uri);
   const std::lock_guard lock(mutex_);
   const auto found = open_.find(path);
@@ -101,7 +102,8 @@ std::optional<OpenFile> Project::find(std::string_view path) const {
   return found != open_.end() ? std::optional(found->second) : std::nullopt;
 }
 
-std::unique_ptr<service::Workspace> Project::with_texts(const std::map<std::string, std::string>& texts) const {
+std::unique_ptr<service::Workspace> Project::with_texts(
+    const std::map<std::string, std::string>& texts) const {
   const std::lock_guard lock(mutex_);
   auto trial = std::make_unique<service::Workspace>(lanes_[0]);
   for (const auto& [path, text] : texts) trial->open(path, text);
@@ -130,13 +132,15 @@ std::vector<std::string> Project::paths() const {
   std::size_t entries = 0;
   for (const std::string& folder : folders) {
     std::error_code error;
-    auto entry = fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied, error);
+    auto entry = fs::recursive_directory_iterator(
+        folder, fs::directory_options::skip_permission_denied, error);
     for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
       if (++entries > kMaxEntries || paths.size() > kMaxFiles) return {paths.begin(), paths.end()};
       const std::string name = entry->path().filename().string();
       std::error_code unread;
       if (entry->is_directory(unread)) {
-        if (name.starts_with('.') || name == "build" || name == "node_modules") entry.disable_recursion_pending();
+        if (name.starts_with('.') || name == "build" || name == "node_modules")
+          entry.disable_recursion_pending();
       } else if (name.ends_with(".pipe")) {
         paths.insert(entry->path().lexically_normal().generic_string());
       }
@@ -164,11 +168,14 @@ std::string Project::uri(const SourceTable& files, FileId file) const {
   }
   // The contents of the file determine its folder, so that each version of the program has its own.
   const std::string_view text = files.text(file);
-  const std::string digest = llvm::utohexstr(llvm::xxh3_64bits(llvm::StringRef(text.data(), text.size())), true);
+  const std::string digest =
+      llvm::utohexstr(llvm::xxh3_64bits(llvm::StringRef(text.data(), text.size())), true);
   return write("library/" + digest + "/" + name, text, true);
 }
 
-std::string Project::show(const std::string& name, const std::string& text) const { return write("shown/" + name, text, false); }
+std::string Project::show(const std::string& name, const std::string& text) const {
+  return write("shown/" + name, text, false);
+}
 
 std::string Project::write(const std::string& name, std::string_view text, bool once) const {
   if (cache_folder_.empty()) return {};
@@ -178,9 +185,11 @@ std::string Project::write(const std::string& name, std::string_view text, bool 
   if (once && fs::exists(path, error)) return uri_of(path.generic_string());
   fs::create_directories(path.parent_path(), error);
   static std::atomic<std::uint64_t> count = 0;
-  const fs::path aside = path.string() + "." + std::to_string(getpid()) + "." + std::to_string(++count);
+  const fs::path aside =
+      path.string() + "." + std::to_string(getpid()) + "." + std::to_string(++count);
   std::ofstream(aside, std::ios::binary) << text;
-  fs::permissions(aside, fs::perms::owner_read | fs::perms::group_read | fs::perms::others_read, error);
+  fs::permissions(aside, fs::perms::owner_read | fs::perms::group_read | fs::perms::others_read,
+                  error);
   fs::rename(aside, path, error);  // whole or not at all
   return error ? std::string() : uri_of(path.generic_string());
 }

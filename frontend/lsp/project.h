@@ -36,11 +36,13 @@ class Project {
  public:
   /// Library files that an editor shows are written below `cache_folder`. The disk must outlive the
   /// project.
-  Project(const source::FileSystem& disk, std::string cache_folder) : Project(disk, std::move(cache_folder), std::make_shared<service::CleanChecks>()) {}
+  Project(const source::FileSystem& disk, std::string cache_folder)
+      : Project(disk, std::move(cache_folder), std::make_shared<service::CleanChecks>()) {}
 
   void open(std::string_view uri, std::int64_t version, std::string text);
   /// False for a file that is not open.
-  bool edit(std::string_view uri, std::int64_t version, std::span<const service::TextEdit> edits, ColumnUnit unit);
+  bool edit(std::string_view uri, std::int64_t version, std::span<const service::TextEdit> edits,
+            ColumnUnit unit);
   bool edit(std::string_view uri, std::int64_t version, std::string text);
   bool close(std::string_view uri);
   void changed_on_disk(std::string_view path);
@@ -55,7 +57,8 @@ class Project {
   std::vector<OpenFile> open_files() const;
   std::optional<OpenFile> find(std::string_view path) const;
   /// A workspace of its own with the open texts, with some texts replaced, to try a change.
-  std::unique_ptr<service::Workspace> with_texts(const std::map<std::string, std::string>& texts) const;
+  std::unique_ptr<service::Workspace> with_texts(
+      const std::map<std::string, std::string>& texts) const;
   /// The newest version, of a lane that other threads do not use.
   std::shared_ptr<service::Document> document(Lane lane, std::string_view path);
   /// Whether `document` is the newest version.
@@ -75,8 +78,11 @@ class Project {
   std::string show(const std::string& name, const std::string& text) const;
 
  private:
-  Project(const source::FileSystem& disk, std::string cache_folder, const std::shared_ptr<service::CleanChecks>& clean)
-      : disk_(disk), lanes_{service::Workspace(disk_, clean), service::Workspace(disk_, clean)}, cache_folder_(std::move(cache_folder)) {}
+  Project(const source::FileSystem& disk, std::string cache_folder,
+          const std::shared_ptr<service::CleanChecks>& clean)
+      : disk_(disk),
+        lanes_{service::Workspace(disk_, clean), service::Workspace(disk_, clean)},
+        cache_folder_(std::move(cache_folder)) {}
   std::string write(const std::string& name, std::string_view text, bool once) const;
 
   mutable std::mutex mutex_;

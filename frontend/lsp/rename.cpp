@@ -15,27 +15,31 @@ namespace {
 
 bool is_name(std::string_view text) {
   const std::vector<parse::Lexeme> found = parse::lexemes(text);
-  return found.size() == 1 && found[0].kind == parse::LexemeKind::name && found[0].begin == 0 && found[0].end == text.size();
+  return found.size() == 1 && found[0].kind == parse::LexemeKind::name && found[0].begin == 0 &&
+         found[0].end == text.size();
 }
 
 Name renamed_name(Request& request) {
   const std::optional<Name> name = name_at(request, request.offset());
   if (!name) throw Refusal{ErrorCode::request_failed, "here stands no name that can be changed"};
-  if (std::string why = why_fixed(request, *name); !why.empty()) throw Refusal{ErrorCode::request_failed, std::move(why)};
+  if (std::string why = why_fixed(request, *name); !why.empty())
+    throw Refusal{ErrorCode::request_failed, std::move(why)};
   return *name;
 }
 
 /// The ranges of one file, each replaced by a text of another length.
 class Moved {
  public:
-  Moved(std::vector<SourceRange> ranges, std::size_t length) : ranges_(std::move(ranges)), length_(length) {}
+  Moved(std::vector<SourceRange> ranges, std::size_t length)
+      : ranges_(std::move(ranges)), length_(length) {}
 
   SourceRange operator()(SourceRange range) const {
     return {range.file, offset(range.begin, false), offset(range.end, true)};
   }
   std::string apply(std::string_view text, std::string_view name) const {
     std::string result(text);
-    for (auto range = ranges_.rbegin(); range != ranges_.rend(); ++range) result.replace(range->begin, range->end - range->begin, name);
+    for (auto range = ranges_.rbegin(); range != ranges_.rend(); ++range)
+      result.replace(range->begin, range->end - range->begin, name);
     return result;
   }
 
@@ -43,7 +47,8 @@ class Moved {
   std::uint32_t offset(std::uint32_t at, bool is_end) const {
     std::int64_t moved = at;
     for (const SourceRange& range : ranges_) {
-      if (range.end < at || (is_end && range.end == at)) moved += static_cast<std::int64_t>(length_) - (range.end - range.begin);
+      if (range.end < at || (is_end && range.end == at))
+        moved += static_cast<std::int64_t>(length_) - (range.end - range.begin);
     }
     return static_cast<std::uint32_t>(moved);
   }
@@ -74,19 +79,25 @@ std::string place_of(const SourceTable& files, FileId file, std::uint32_t begin)
 }
 
 template <typename Move>
-Meaning meaning_of(service::Document& document, const Cancellation& cancellation, const Move& move) {
+Meaning meaning_of(service::Document& document, const Cancellation& cancellation,
+                   const Move& move) {
   Meaning meaning;
   const auto program = document.program(&cancellation);
   const auto uses = document.uses(&cancellation);
-  if (program.status == service::Status::cancelled || uses.status == service::Status::cancelled) throw Cancelled();
+  if (program.status == service::Status::cancelled || uses.status == service::Status::cancelled)
+    throw Cancelled();
   const SourceTable& files = document.files();
   for (const Diagnostic& diagnostic : program.diagnostics) {
     const SourceRange at = diagnostic.range;
-    meaning.errors.push_back({diagnostic.code, diagnostic.message + (at.valid() ? ", at " + place_of(files, at.file, at.begin) : std::string())});
+    meaning.errors.push_back(
+        {diagnostic.code,
+         diagnostic.message +
+             (at.valid() ? ", at " + place_of(files, at.file, at.begin) : std::string())});
   }
   if (uses.value == nullptr) return meaning;
   for (const service::Use& use : *uses.value) {
-    meaning.uses.push_back({move(files, use.range), std::string(files.name(use.declaration.file)), move(files, use.declaration)});
+    meaning.uses.push_back({move(files, use.range), std::string(files.name(use.declaration.file)),
+                            move(files, use.declaration)});
   }
   return meaning;
 }
@@ -100,28 +111,38 @@ std::string difference(const Meaning& before, const Meaning& after, const Source
     if (same == known.end()) return "there would be an error: " + error.text;
     known.erase(same);
   }
-  const auto [was, is] = std::mismatch(before.uses.begin(), before.uses.end(), after.uses.begin(), after.uses.end());
-  if (was == before.uses.end() && is == after.uses.end()) return known.empty() ? std::string() : "errors would be hidden";
-  const std::uint32_t begin = is == after.uses.end() ? was->begin : was == before.uses.end() ? is->begin : std::min(was->begin, is->begin);
+  const auto [was, is] =
+      std::mismatch(before.uses.begin(), before.uses.end(), after.uses.begin(), after.uses.end());
+  if (was == before.uses.end() && is == after.uses.end())
+    return known.empty() ? std::string() : "errors would be hidden";
+  const std::uint32_t begin = is == after.uses.end()     ? was->begin
+                              : was == before.uses.end() ? is->begin
+                                                         : std::min(was->begin, is->begin);
   return "a name would mean something else, at " + place_of(files, FileId::at(0), begin);
 }
 
 /// An error or a changed meaning with these texts; empty if there is none.
-std::string changed_meaning(Request& request, const Name& name, const std::map<std::string, Moved>& moves, const std::map<std::string, std::string>& texts) {
+std::string changed_meaning(Request& request, const Name& name,
+                            const std::map<std::string, Moved>& moves,
+                            const std::map<std::string, std::string>& texts) {
   const auto moved = [&](const SourceTable& table, SourceRange range) {
     const auto found = moves.find(service::normal_path(table.name(range.file)));
-    return found != moves.end() && !table.is_library(range.file) ? found->second(range).begin : range.begin;
+    return found != moves.end() && !table.is_library(range.file) ? found->second(range).begin
+                                                                 : range.begin;
   };
   const auto same = [](const SourceTable&, SourceRange range) { return range.begin; };
   const std::unique_ptr<service::Workspace> trial = request.project().with_texts(texts);
   std::vector<std::string> paths = project_paths(request);
   // An error in the file of the declaration is more useful than its consequences.
   const std::string declared_in = service::normal_path(request.files().name(name.declaration.file));
-  std::stable_partition(paths.begin(), paths.end(), [&](const std::string& path) { return path == declared_in; });
+  std::stable_partition(paths.begin(), paths.end(),
+                        [&](const std::string& path) { return path == declared_in; });
   for (const std::string& path : paths) {
-    const Meaning before = meaning_of(*request.project().document(Lane::answers, path), request.cancellation(), moved);
+    const Meaning before =
+        meaning_of(*request.project().document(Lane::answers, path), request.cancellation(), moved);
     const std::shared_ptr<service::Document> tried = trial->document(path);
-    std::string changed = difference(before, meaning_of(*tried, request.cancellation(), same), tried->files());
+    std::string changed =
+        difference(before, meaning_of(*tried, request.cancellation(), same), tried->files());
     if (!changed.empty()) return changed;
   }
   return {};
@@ -131,15 +152,20 @@ std::string changed_meaning(Request& request, const Name& name, const std::map<s
 
 json::Value prepare_rename(Request& request) {
   const Name name = renamed_name(request);
-  return json::Object{{"range", request.json(name.range)}, {"placeholder", text(request.text(name.range))}};
+  return json::Object{{"range", request.json(name.range)},
+                      {"placeholder", text(request.text(name.range))}};
 }
 
 json::Value rename(Request& request) {
   const Name name = renamed_name(request);
   const std::string wanted = request.params().getString("newName").value_or("").str();
-  if (!is_name(wanted)) throw Refusal{ErrorCode::request_failed, "`" + wanted + "` is no name: it has letters, digits and `_`, and is no reserved word"};
+  if (!is_name(wanted))
+    throw Refusal{
+        ErrorCode::request_failed,
+        "`" + wanted + "` is no name: it has letters, digits and `_`, and is no reserved word"};
   const std::string old_name(request.text(name.range));
-  if (std::string why = why_not(request, name, wanted); wanted != old_name && !why.empty()) throw Refusal{ErrorCode::request_failed, std::move(why)};
+  if (std::string why = why_not(request, name, wanted); wanted != old_name && !why.empty())
+    throw Refusal{ErrorCode::request_failed, std::move(why)};
   struct File {
     std::shared_ptr<service::Document> document;
     std::vector<SourceRange> ranges;
@@ -147,7 +173,10 @@ json::Value rename(Request& request) {
   std::map<std::string, File> files;  // by path
   for (const Occurrence& each : occurrences(request, name)) {
     // A `use` names a file; other spellings are not this name.
-    const std::string_view written = each.document->files().text(each.range.file).substr(each.range.begin, each.range.end - each.range.begin);
+    const std::string_view written =
+        each.document->files()
+            .text(each.range.file)
+            .substr(each.range.begin, each.range.end - each.range.begin);
     if (written != old_name) continue;
     File& file = files[service::normal_path(each.document->path())];
     file.document = each.document;
@@ -162,13 +191,16 @@ json::Value rename(Request& request) {
     texts[path] = moved.apply(file.document->files().text(FileId::at(0)), wanted);
   }
   if (const std::string changed = changed_meaning(request, name, moves, texts); !changed.empty()) {
-    throw Refusal{ErrorCode::request_failed, "with `" + wanted + "` in place of `" + old_name + "` " + changed};
+    throw Refusal{ErrorCode::request_failed,
+                  "with `" + wanted + "` in place of `" + old_name + "` " + changed};
   }
   json::Object changes;
   for (const auto& [path, file] : files) {
     json::Array edits;
     const SourceTable& table = file.document->files();
-    for (const SourceRange range : file.ranges) edits.push_back(json::Object{{"range", to_json(table, range, request.unit())}, {"newText", text(wanted)}});
+    for (const SourceRange range : file.ranges)
+      edits.push_back(json::Object{{"range", to_json(table, range, request.unit())},
+                                   {"newText", text(wanted)}});
     changes[request.project().uri(table, FileId::at(0))] = std::move(edits);
   }
   return json::Object{{"changes", std::move(changes)}};

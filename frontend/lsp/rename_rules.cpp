@@ -9,8 +9,10 @@ namespace piper::lsp {
 namespace {
 
 /// A name in whichever table.
-bool same_place(const SourceTable& a_files, SourceRange a, const SourceTable& b_files, SourceRange b) {
-  return a.begin == b.begin && a.end == b.end && service::normal_path(a_files.name(a.file)) == service::normal_path(b_files.name(b.file));
+bool same_place(const SourceTable& a_files, SourceRange a, const SourceTable& b_files,
+                SourceRange b) {
+  return a.begin == b.begin && a.end == b.end &&
+         service::normal_path(a_files.name(a.file)) == service::normal_path(b_files.name(b.file));
 }
 
 /// Calls `visit(program, files)` for each file of the project with the files that it uses.
@@ -18,7 +20,8 @@ template <typename Visit>
 void each_program(Request& request, const Visit& visit) {
   for (const std::string& path : project_paths(request)) {
     if (request.cancellation().requested()) throw Cancelled();
-    const std::shared_ptr<service::Document> document = request.project().document(Lane::answers, path);
+    const std::shared_ptr<service::Document> document =
+        request.project().document(Lane::answers, path);
     const auto program = document->program(&request.cancellation());
     if (program.status == service::Status::cancelled) throw Cancelled();
     if (program.value != nullptr) visit(*program.value, document->files());
@@ -26,9 +29,12 @@ void each_program(Request& request, const Visit& visit) {
 }
 
 /// The function of the program that is declared there; null: none.
-const sema::Function* function_at(const sema::Program& program, const SourceTable& program_files, const SourceTable& files, SourceRange name) {
-  const auto found = std::find_if(program.functions.begin(), program.functions.end(),
-                                  [&](const sema::Function& each) { return same_place(program_files, each.syntax->name.range, files, name); });
+const sema::Function* function_at(const sema::Program& program, const SourceTable& program_files,
+                                  const SourceTable& files, SourceRange name) {
+  const auto found = std::find_if(
+      program.functions.begin(), program.functions.end(), [&](const sema::Function& each) {
+        return same_place(program_files, each.syntax->name.range, files, name);
+      });
   return found != program.functions.end() ? &*found : nullptr;
 }
 
@@ -47,10 +53,15 @@ SourceRange named_by_directive(const ast::Module& module, std::string_view name)
   const auto identifier = [&](const ast::Identifier& each) { consider(each.name, each.range); };
   ast::NameVisitor visitor;
   visitor.expressions = [&](const ast::Expr& expr) {
-    if (const auto* label = llvm::dyn_cast<ast::NameExpr>(&expr); label != nullptr && label->referent == ast::Referent::label) consider(label->name, label->range);
-    if (const auto* field = llvm::dyn_cast<ast::FieldExpr>(&expr); field != nullptr && field->field.binding != ast::kUnbound) identifier(field->field);
+    if (const auto* label = llvm::dyn_cast<ast::NameExpr>(&expr);
+        label != nullptr && label->referent == ast::Referent::label)
+      consider(label->name, label->range);
+    if (const auto* field = llvm::dyn_cast<ast::FieldExpr>(&expr);
+        field != nullptr && field->field.binding != ast::kUnbound)
+      identifier(field->field);
     if (const auto* selector = llvm::dyn_cast<ast::SelectorExpr>(&expr)) {
-      for (const ast::Coordinate& coordinate : selector->coordinates) identifier(coordinate.dimension);
+      for (const ast::Coordinate& coordinate : selector->coordinates)
+        identifier(coordinate.dimension);
     }
   };
   visitor.statements = [&](const ast::Stmt& stmt) {
@@ -71,11 +82,14 @@ SourceRange named_by_directive(const ast::Module& module, std::string_view name)
 std::string directive_with(Request& request, std::string_view label, const Name* of_model) {
   std::string place;
   each_program(request, [&](const sema::Program& program, const SourceTable& files) {
-    if (!place.empty() || (of_model != nullptr && function_at(program, files, request.files(), of_model->declaration) == nullptr)) return;
+    if (!place.empty() || (of_model != nullptr && function_at(program, files, request.files(),
+                                                              of_model->declaration) == nullptr))
+      return;
     for (const auto& module : program.modules) {
       const SourceRange found = named_by_directive(module->syntax, label);
       if (!place.empty() || !found.valid()) continue;
-      place = std::string(files.name(found.file)) + ":" + std::to_string(files.line_column(found.file, found.begin).line);
+      place = std::string(files.name(found.file)) + ":" +
+              std::to_string(files.line_column(found.file, found.begin).line);
     }
   });
   return place;
@@ -87,9 +101,13 @@ bool has_keys(const sema::Program& program, std::uint32_t function, std::vector<
   seen[function] = true;
   bool found = false;
   ast::NameVisitor visitor;
-  visitor.statements = [&](const ast::Stmt& stmt) { found = found || llvm::isa<ast::WeightStmt>(stmt); };
+  visitor.statements = [&](const ast::Stmt& stmt) {
+    found = found || llvm::isa<ast::WeightStmt>(stmt);
+  };
   visitor.calls = [&](const ast::CallExpr& call) {
-    found = found || (call.referent == ast::Referent::builtin && call.target == static_cast<std::uint32_t>(sema::Builtin::dropout)) ||
+    found = found ||
+            (call.referent == ast::Referent::builtin &&
+             call.target == static_cast<std::uint32_t>(sema::Builtin::dropout)) ||
             (call.referent == ast::Referent::function && has_keys(program, call.target, seen));
   };
   ast::walk_names(*program.functions[function].syntax, visitor);
@@ -101,13 +119,16 @@ bool has_keys(const sema::Program& program, std::uint32_t function, std::vector<
 bool is_in_keys(Request& request, const Name& name) {
   bool is_in = false;
   each_program(request, [&](const sema::Program& program, const SourceTable& files) {
-    const sema::Function* model = is_in ? nullptr : function_at(program, files, request.files(), name.declaration);
+    const sema::Function* model =
+        is_in ? nullptr : function_at(program, files, request.files(), name.declaration);
     if (model == nullptr) return;
     const auto id = static_cast<std::uint32_t>(model - program.functions.data());
     std::vector<bool> seen(program.functions.size());
     if (!has_keys(program, id, seen)) return;
     ast::NameVisitor visitor;
-    visitor.calls = [&](const ast::CallExpr& call) { is_in = is_in || (call.referent == ast::Referent::function && call.target == id); };
+    visitor.calls = [&](const ast::CallExpr& call) {
+      is_in = is_in || (call.referent == ast::Referent::function && call.target == id);
+    };
     for (const sema::Function& caller : program.functions) {
       if (caller.sort() == ast::FunctionSort::model) ast::walk_names(*caller.syntax, visitor);
     }
@@ -123,7 +144,9 @@ Request about_declaration(Request& request, const Name& name) {
 
 bool is_model(Request& request, const Name& name) {
   const sema::Program* program = request.program();
-  const sema::Function* function = program != nullptr ? function_at(*program, request.files(), request.files(), name.declaration) : nullptr;
+  const sema::Function* function =
+      program != nullptr ? function_at(*program, request.files(), request.files(), name.declaration)
+                         : nullptr;
   return function != nullptr && function->sort() == ast::FunctionSort::model;
 }
 
@@ -136,17 +159,21 @@ std::string why_local_fixed(Request& request, SourceRange declaration) {
   }
   ast::NameVisitor visitor;
   // A parameter gives a dimension of its name the size.
-  visitor.dims = [&](const ast::Dim& dim) { dimension = dimension || std::find(uses.begin(), uses.end(), dim.name.range) != uses.end(); };
+  visitor.dims = [&](const ast::Dim& dim) {
+    dimension = dimension || std::find(uses.begin(), uses.end(), dim.name.range) != uses.end();
+  };
   visitor.statements = [&](const ast::Stmt& stmt) {
     if (const auto* inputs = llvm::dyn_cast<ast::InputStmt>(&stmt)) {
       for (const ast::Param& each : inputs->inputs) input = input || each.name.range == declaration;
     }
     if (const auto* weights = llvm::dyn_cast<ast::WeightStmt>(&stmt)) {
-      for (const ast::WeightDecl& each : weights->weights) weight = weight || each.name.range == declaration;
+      for (const ast::WeightDecl& each : weights->weights)
+        weight = weight || each.name.range == declaration;
     }
   };
   for (const ast::Item* item : request.module()->items) ast::walk_names(*item, visitor);
-  if (dimension) return "dimensions are known by their names: data, directives and other models refer to the same one";
+  if (dimension)
+    return "dimensions are known by their names: data, directives and other models refer to the same one";
   if (input) return "inputs are known by their names: data finds its columns by them";
   if (weight) return "weights are known by their names: a weight's name decides its first values";
   return {};
@@ -155,16 +182,19 @@ std::string why_local_fixed(Request& request, SourceRange declaration) {
 }  // namespace
 
 std::string why_fixed(Request& request, const Name& name) {
-  if (request.files().is_library(name.declaration.file)) return "the standard library declares this name";
+  if (request.files().is_library(name.declaration.file))
+    return "the standard library declares this name";
   Request declaring = about_declaration(request, name);
   if (declaring.module() == nullptr) return {};
   const SourceRange declaration{declaring.file(), name.declaration.begin, name.declaration.end};
   if (const std::string why = why_local_fixed(declaring, declaration); !why.empty()) return why;
   if (!is_model(request, name)) return {};
-  if (const std::string place = directive_with(request, request.text(name.declaration), &name); !place.empty()) {
+  if (const std::string place = directive_with(request, request.text(name.declaration), &name);
+      !place.empty()) {
     return "regions are known by the name of their model: directives name it at " + place;
   }
-  if (is_in_keys(request, name)) return "weights and dropout are known by the models that they are in: first values and random numbers would be others";
+  if (is_in_keys(request, name))
+    return "weights and dropout are known by the models that they are in: first values and random numbers would be others";
   return {};
 }
 
@@ -172,7 +202,8 @@ std::string why_not(Request& request, const Name& name, std::string_view wanted)
   if (!is_model(request, name)) return {};
   const std::string place = directive_with(request, wanted, nullptr);
   if (place.empty()) return {};
-  return "regions are known by the name of their model, and directives mean something else by `" + std::string(wanted) + "` at " + place;
+  return "regions are known by the name of their model, and directives mean something else by `" +
+         std::string(wanted) + "` at " + place;
 }
 
 }  // namespace piper::lsp

@@ -20,18 +20,23 @@ std::string_view Request::text() {
   return own.valid() ? files().text(own) : std::string_view();
 }
 
-std::string_view Request::text(SourceRange range) { return files().text(range.file).substr(range.begin, range.end - range.begin); }
+std::string_view Request::text(SourceRange range) {
+  return files().text(range.file).substr(range.begin, range.end - range.begin);
+}
 
 std::uint32_t Request::offset(const json::Value* position) {
   const std::optional<LineColumn> at = position_of(position);
-  if (!at) throw Refusal{ErrorCode::invalid_params, "`position` is no position: it has `line` and `character`, from 0"};
+  if (!at)
+    throw Refusal{ErrorCode::invalid_params,
+                  "`position` is no position: it has `line` and `character`, from 0"};
   const FileId own = file();
   return own.valid() ? files().offset(own, *at, unit_) : 0;
 }
 
 SourceRange Request::range(const json::Value* value) {
   const json::Object* object = value != nullptr ? value->getAsObject() : nullptr;
-  if (object == nullptr) throw Refusal{ErrorCode::invalid_params, "`range` is no range: it has `start` and `end`"};
+  if (object == nullptr)
+    throw Refusal{ErrorCode::invalid_params, "`range` is no range: it has `start` and `end`"};
   const std::uint32_t begin = offset(object->get("start"));
   return {file(), begin, std::max(begin, offset(object->get("end")))};
 }
@@ -59,7 +64,8 @@ const std::vector<Request::View>& Request::views() {
     const auto* found = taken(other->observations(own, &cancellation_));
     for (std::size_t i = 0; found != nullptr && i < other->files().size(); ++i) {
       const FileId id = FileId::at(i);
-      if (!other->files().is_library(id) && service::normal_path(other->files().name(id)) == own) views_->push_back({other, found, id});
+      if (!other->files().is_library(id) && service::normal_path(other->files().name(id)) == own)
+        views_->push_back({other, found, id});
     }
   }
   return *views_;

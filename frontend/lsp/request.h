@@ -24,16 +24,25 @@ namespace piper::lsp {
 
 class Request {
  public:
-  Request(Project& project, Editor& editor, Trains& trains, std::shared_ptr<service::Document> document, const json::Object& params, ColumnUnit unit,
+  Request(Project& project, Editor& editor, Trains& trains,
+          std::shared_ptr<service::Document> document, const json::Object& params, ColumnUnit unit,
           const Cancellation& cancellation)
-      : project_(project), editor_(editor), trains_(trains), document_(std::move(document)), params_(params), unit_(unit), cancellation_(cancellation) {}
+      : project_(project),
+        editor_(editor),
+        trains_(trains),
+        document_(std::move(document)),
+        params_(params),
+        unit_(unit),
+        cancellation_(cancellation) {}
 
   Project& project() { return project_; }
   Editor& editor() { return editor_; }
   Trains& trains() { return trains_; }
   service::Document& document() { return *document_; }
   /// The same about another file.
-  Request about(std::shared_ptr<service::Document> document) { return {project_, editor_, trains_, std::move(document), params_, unit_, cancellation_}; }
+  Request about(std::shared_ptr<service::Document> document) {
+    return {project_, editor_, trains_, std::move(document), params_, unit_, cancellation_};
+  }
   const json::Object& params() const { return params_; }
   ColumnUnit unit() const { return unit_; }
   const Cancellation& cancellation() const { return cancellation_; }
@@ -71,7 +80,8 @@ class Request {
   template <typename T>
   const T* taken(const service::Answer<T>& answer) {
     if (answer.status == service::Status::cancelled) throw Cancelled();
-    if (answer.status == service::Status::out_of_memory) throw Refusal{ErrorCode::request_failed, "the machine has no memory left for this request"};
+    if (answer.status == service::Status::out_of_memory)
+      throw Refusal{ErrorCode::request_failed, "the machine has no memory left for this request"};
     return answer.value.get();  // owned by the document
   }
 
@@ -94,6 +104,8 @@ class Request {
 };
 
 /// `a` holds the offset, or ends there.
-inline bool touches(SourceRange a, std::uint32_t offset) { return a.begin <= offset && offset <= a.end; }
+inline bool touches(SourceRange a, std::uint32_t offset) {
+  return a.begin <= offset && offset <= a.end;
+}
 
 }  // namespace piper::lsp

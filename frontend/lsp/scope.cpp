@@ -16,16 +16,20 @@ class Scope {
   explicit Scope(std::uint32_t at) : at_(at) {}
 
   void add(const ast::Identifier& name, sema::Type type, std::string detail) {
-    if (!name.missing() && name.range.end < at_) locals_.push_back({std::string(name.name), type, std::move(detail)});
+    if (!name.missing() && name.range.end < at_)
+      locals_.push_back({std::string(name.name), type, std::move(detail)});
   }
   void dims(std::span<const ast::Dim> list) {
     for (const ast::Dim& dim : list) {
-      const bool known = std::any_of(locals_.begin(), locals_.end(), [&](const LocalName& local) { return local.name == dim.name.name; });
+      const bool known = std::any_of(locals_.begin(), locals_.end(), [&](const LocalName& local) {
+        return local.name == dim.name.name;
+      });
       if (!known) add(dim.name, {sema::TypeKind::integer}, "dimension");
     }
   }
   void bindings(std::span<const ast::Binding> list, std::string_view detail) {
-    for (const ast::Binding& binding : list) add(binding.name, sema::type_of(*binding.values).element(), std::string(detail));
+    for (const ast::Binding& binding : list)
+      add(binding.name, sema::type_of(*binding.values).element(), std::string(detail));
   }
   void block(const ast::Block* body) {
     if (body == nullptr || !inside(body->range)) return;
@@ -40,14 +44,22 @@ class Scope {
   static sema::Type input_type(const ast::TypeRef* type) {
     if (type == nullptr) return {};
     const std::string_view name = type->name.name;
-    return {name == "i64" ? sema::TypeKind::tensor_i64 : name == "f64" ? sema::TypeKind::tensor_f64 : name == "f32" ? sema::TypeKind::tensor_f32 : name == "bf16" ? sema::TypeKind::tensor_bf16 : sema::TypeKind::tensor};
+    return {name == "i64"    ? sema::TypeKind::tensor_i64
+            : name == "f64"  ? sema::TypeKind::tensor_f64
+            : name == "f32"  ? sema::TypeKind::tensor_f32
+            : name == "bf16" ? sema::TypeKind::tensor_bf16
+                             : sema::TypeKind::tensor};
   }
   bool inside(SourceRange range) const { return range.begin < at_ && at_ <= range.end; }
 
   void statement(const ast::Stmt& stmt) {
     const bool behind = stmt.range.end < at_;  // its own names are known after it
     if (const auto* let = llvm::dyn_cast<ast::LetStmt>(&stmt); let != nullptr && behind) {
-      for (const ast::Identifier& name : let->names) add(name, let->names.size() == 1 ? sema::type_of(*let->value) : sema::type_of(*let->value).element(), "let");
+      for (const ast::Identifier& name : let->names)
+        add(name,
+            let->names.size() == 1 ? sema::type_of(*let->value)
+                                   : sema::type_of(*let->value).element(),
+            "let");
     } else if (const auto* var = llvm::dyn_cast<ast::VarStmt>(&stmt); var != nullptr && behind) {
       add(var->name, sema::Type::from_bits(var->type), "var");
     } else if (const auto* input = llvm::dyn_cast<ast::InputStmt>(&stmt); input != nullptr) {
@@ -60,7 +72,8 @@ class Scope {
         if (behind) add(decl.name, {sema::TypeKind::tensor}, "weight");
         dims(decl.dims);
       }
-    } else if (const auto* cursor = llvm::dyn_cast<ast::CursorStmt>(&stmt); cursor != nullptr && behind) {
+    } else if (const auto* cursor = llvm::dyn_cast<ast::CursorStmt>(&stmt);
+               cursor != nullptr && behind) {
       add(cursor->name, {sema::TypeKind::cursor}, "cursor");
     }
     if (behind) return;
@@ -78,7 +91,8 @@ class Scope {
       block(order->body);
     } else if (const auto* rank = llvm::dyn_cast<ast::RankStmt>(&stmt)) {
       if (inside(rank->body->range)) {
-        for (const ast::Binding& binding : rank->bindings) add(binding.name, {sema::TypeKind::integer}, "rank");
+        for (const ast::Binding& binding : rank->bindings)
+          add(binding.name, {sema::TypeKind::integer}, "rank");
       }
       block(rank->body);
     } else if (const auto* step = llvm::dyn_cast<ast::StepStmt>(&stmt)) {
@@ -111,7 +125,8 @@ class LabelCollector {
     visitor.calls = [&](const ast::CallExpr& call) {
       if (call.referent != ast::Referent::function) return;
       const sema::Function& callee = program_.functions[call.target];
-      if (callee.sort() == ast::FunctionSort::model && !llvm::isa<ast::TrainItem>(item)) region(callee.name());
+      if (callee.sort() == ast::FunctionSort::model && !llvm::isa<ast::TrainItem>(item))
+        region(callee.name());
       if (seen_.insert(call.target).second) this->item(*callee.syntax);
     };
     ast::walk_names(item, visitor);
@@ -120,7 +135,8 @@ class LabelCollector {
 
  private:
   static void add(std::vector<std::string>& list, std::string_view name) {
-    if (!name.empty() && std::find(list.begin(), list.end(), name) == list.end()) list.emplace_back(name);
+    if (!name.empty() && std::find(list.begin(), list.end(), name) == list.end())
+      list.emplace_back(name);
   }
   void region(std::string_view name) { add(labels_.regions, name); }
   void dimension(std::string_view name) { add(labels_.dimensions, name); }
@@ -142,7 +158,8 @@ std::vector<LocalName> locals_at(Request& request, std::uint32_t at) {
     for (const sema::Function& function : program.functions) {
       if (function.syntax != item) continue;
       for (std::size_t i = 0; i < item->params.size(); ++i) {
-        scope.add(item->params[i].name, i < function.params.size() ? function.params[i] : sema::Type(), "parameter");
+        scope.add(item->params[i].name,
+                  i < function.params.size() ? function.params[i] : sema::Type(), "parameter");
         if (item->params[i].type != nullptr) scope.dims(item->params[i].type->dims);
       }
     }
@@ -157,7 +174,8 @@ std::vector<LocalName> locals_at(Request& request, std::uint32_t at) {
       if (mesh.syntax->name.name != on) continue;
       std::vector<LocalName> axes;
       Scope all(UINT32_MAX);
-      for (const ast::Pair& axis : mesh.syntax->axes) all.add(axis.name, {sema::TypeKind::axis}, "axis of " + std::string(on));
+      for (const ast::Pair& axis : mesh.syntax->axes)
+        all.add(axis.name, {sema::TypeKind::axis}, "axis of " + std::string(on));
       axes = all.take();
       scope.block(body);
       std::vector<LocalName> locals = scope.take();
@@ -181,7 +199,9 @@ Labels labels_at(Request& request, std::uint32_t at) {
   if (function == nullptr || function->sort != ast::FunctionSort::def) return own;
   LabelCollector of_file(*request.program());
   for (const ast::Item* item : module->items) {
-    if (const auto* schedule = llvm::dyn_cast<ast::FunctionItem>(item); schedule != nullptr && schedule->sort == ast::FunctionSort::schedule) of_file.item(*schedule);
+    if (const auto* schedule = llvm::dyn_cast<ast::FunctionItem>(item);
+        schedule != nullptr && schedule->sort == ast::FunctionSort::schedule)
+      of_file.item(*schedule);
   }
   return of_file.take();
 }

@@ -14,13 +14,37 @@ namespace piper::lsp {
 
 namespace {
 
-enum TokenType : std::uint8_t { keyword, number, string, comment, operator_, namespace_, type, function, class_, interface, variable, parameter, property, enum_member, macro };
+enum TokenType : std::uint8_t {
+  keyword,
+  number,
+  string,
+  comment,
+  operator_,
+  namespace_,
+  type,
+  function,
+  class_,
+  interface,
+  variable,
+  parameter,
+  property,
+  enum_member,
+  macro
+};
 
-constexpr std::string_view kTypes[] = {"keyword",  "number", "string",    "comment",  "operator",  "namespace", "type", "function",
-                                       "class",    "interface", "variable", "parameter", "property", "enumMember", "macro"};
+constexpr std::string_view kTypes[] = {
+    "keyword", "number",    "string",   "comment",   "operator", "namespace",  "type", "function",
+    "class",   "interface", "variable", "parameter", "property", "enumMember", "macro"};
 
-enum Modifier : std::uint8_t { declaration = 1, readonly = 2, default_library = 4, modification = 8, documentation = 16 };
-constexpr std::string_view kModifiers[] = {"declaration", "readonly", "defaultLibrary", "modification", "documentation"};
+enum Modifier : std::uint8_t {
+  declaration = 1,
+  readonly = 2,
+  default_library = 4,
+  modification = 8,
+  documentation = 16
+};
+constexpr std::string_view kModifiers[] = {"declaration", "readonly", "defaultLibrary",
+                                           "modification", "documentation"};
 
 struct Meaning {
   TokenType type{};
@@ -30,7 +54,8 @@ struct Meaning {
 /// Names by their beginnings.
 class Meanings {
  public:
-  Meanings(Request& request, const ast::Module& module) : request_(request), module_(module), program_(*request.program()) {
+  Meanings(Request& request, const ast::Module& module)
+      : request_(request), module_(module), program_(*request.program()) {
     for (const ast::Item* item : module.items) visit(*item);
     for (const service::Use& use : request.uses()) {
       const Meaning* known = at(use.range.begin);
@@ -52,10 +77,13 @@ class Meanings {
   Meaning meaning_of(SourceRange declared) const {
     if (const ast::Item* item = item_named_at(program_, declared)) {
       const Meaning meaning = of_item(*item);
-      return {meaning.type, static_cast<std::uint8_t>(request_.files().is_library(declared.file) ? default_library : 0)};
+      return {meaning.type, static_cast<std::uint8_t>(
+                                request_.files().is_library(declared.file) ? default_library : 0)};
     }
     const auto known = meanings_.find(declared.begin);
-    if (declared.file == module_.file && known != meanings_.end()) return {known->second.type, static_cast<std::uint8_t>(known->second.modifiers & ~declaration)};
+    if (declared.file == module_.file && known != meanings_.end())
+      return {known->second.type,
+              static_cast<std::uint8_t>(known->second.modifiers & ~declaration)};
     return {enum_member, 0};  // an axis of a mesh of another file
   }
 
@@ -87,8 +115,12 @@ class Meanings {
     }
     ast::NameVisitor visitor;
     visitor.dims = [&](const ast::Dim& dim) { set(dim.name.range, {enum_member, 0}); };
-    visitor.declares = [&](const ast::Identifier& name) { set(name.range, {variable, declaration}); };
-    visitor.assigns = [&](const ast::Identifier& name) { set(name.range, {variable, modification}); };
+    visitor.declares = [&](const ast::Identifier& name) {
+      set(name.range, {variable, declaration});
+    };
+    visitor.assigns = [&](const ast::Identifier& name) {
+      set(name.range, {variable, modification});
+    };
     visitor.expressions = [&](const ast::Expr& expr) { expression(expr); };
     visitor.statements = [&](const ast::Stmt& stmt) { statement(stmt); };
     ast::walk_names(item, visitor);
@@ -122,16 +154,20 @@ class Meanings {
         if (!arg.name.missing()) set(arg.name.range, {parameter, 0});
       }
     } else if (const auto* field = llvm::dyn_cast<ast::FieldExpr>(&expr)) {
-      const bool method = std::find(methods_.begin(), methods_.end(), field->field.range) != methods_.end();
+      const bool method =
+          std::find(methods_.begin(), methods_.end(), field->field.range) != methods_.end();
       set(field->field.range, method ? Meaning{function, default_library} : Meaning{property, 0});
     } else if (const auto* selector = llvm::dyn_cast<ast::SelectorExpr>(&expr)) {
-      for (const ast::Coordinate& coordinate : selector->coordinates) set(coordinate.dimension.range, {property, 0});
+      for (const ast::Coordinate& coordinate : selector->coordinates)
+        set(coordinate.dimension.range, {property, 0});
     }
   }
 
   void directive(const ast::DirectiveStmt& line) {
     switch (line.row().subject) {
-      case directive::Subject::region: set(line.into.front().name.range, {macro, declaration}); break;
+      case directive::Subject::region:
+        set(line.into.front().name.range, {macro, declaration});
+        break;
       case directive::Subject::dimension:
         set(line.name.range, {enum_member, 0});
         pairs(line.into);
@@ -143,11 +179,13 @@ class Meanings {
   }
 
   void statement(const ast::Stmt& stmt) {
-    if (const auto* setting = llvm::dyn_cast<ast::SettingStmt>(&stmt)) set(setting->setting.name.range, {property, 0});
+    if (const auto* setting = llvm::dyn_cast<ast::SettingStmt>(&stmt))
+      set(setting->setting.name.range, {property, 0});
     if (const auto* input = llvm::dyn_cast<ast::InputStmt>(&stmt)) {
       for (const ast::Param& param : input->inputs) type_ref(param.type);
     }
-    if (const auto* region = llvm::dyn_cast<ast::RegionStmt>(&stmt)) set(region->name.range, {macro, declaration});
+    if (const auto* region = llvm::dyn_cast<ast::RegionStmt>(&stmt))
+      set(region->name.range, {macro, declaration});
     if (const auto* line = llvm::dyn_cast<ast::DirectiveStmt>(&stmt)) directive(*line);
   }
 
@@ -178,7 +216,10 @@ json::Value semantic_tokens(Request& request) {
       case parse::LexemeKind::pass: meaning = {macro, default_library}; break;
       case parse::LexemeKind::number: meaning = {number, 0}; break;
       case parse::LexemeKind::string: meaning = {string, 0}; break;
-      case parse::LexemeKind::comment: meaning = {comment, static_cast<std::uint8_t>(source.substr(lexeme.begin, 3) == "///" ? documentation : 0)}; break;
+      case parse::LexemeKind::comment:
+        meaning = {comment, static_cast<std::uint8_t>(
+                                source.substr(lexeme.begin, 3) == "///" ? documentation : 0)};
+        break;
       case parse::LexemeKind::sign: meaning = {operator_, 0}; break;
       case parse::LexemeKind::name: {
         const Meaning* known = meanings.at(lexeme.begin);
@@ -186,9 +227,12 @@ json::Value semantic_tokens(Request& request) {
         meaning = *known;
         break;
       }
-      case parse::LexemeKind::open: case parse::LexemeKind::close: case parse::LexemeKind::unknown: continue;
+      case parse::LexemeKind::open:
+      case parse::LexemeKind::close:
+      case parse::LexemeKind::unknown: continue;
     }
-    const LineColumn begin = request.files().line_column(request.file(), lexeme.begin, request.unit());
+    const LineColumn begin =
+        request.files().line_column(request.file(), lexeme.begin, request.unit());
     const LineColumn end = request.files().line_column(request.file(), lexeme.end, request.unit());
     if (end.line != begin.line) continue;
     const std::int64_t lines = static_cast<std::int64_t>(begin.line) - last.line;

@@ -12,8 +12,10 @@ namespace {
 /// The unit of the first encoding of the client's list that we know; without a list UTF-16.
 ColumnUnit unit_of(const json::Object& params) {
   const json::Object* capabilities = params.getObject("capabilities");
-  const json::Object* general = capabilities != nullptr ? capabilities->getObject("general") : nullptr;
-  const json::Array* encodings = general != nullptr ? general->getArray("positionEncodings") : nullptr;
+  const json::Object* general =
+      capabilities != nullptr ? capabilities->getObject("general") : nullptr;
+  const json::Array* encodings =
+      general != nullptr ? general->getArray("positionEncodings") : nullptr;
   if (encodings == nullptr) return ColumnUnit::utf16;
   for (const json::Value& encoding : *encodings) {
     const auto name = encoding.getAsString();
@@ -29,10 +31,12 @@ std::vector<std::string> folders_of(const json::Object& params) {
   if (const json::Array* list = params.getArray("workspaceFolders")) {
     for (const json::Value& folder : *list) {
       const json::Object* object = folder.getAsObject();
-      if (const auto uri = object != nullptr ? object->getString("uri") : std::nullopt) folders.push_back(path_of(*uri));
+      if (const auto uri = object != nullptr ? object->getString("uri") : std::nullopt)
+        folders.push_back(path_of(*uri));
     }
   }
-  if (const auto root = params.getString("rootUri"); root && folders.empty()) folders.push_back(path_of(*root));
+  if (const auto root = params.getString("rootUri"); root && folders.empty())
+    folders.push_back(path_of(*root));
   return folders;
 }
 
@@ -62,12 +66,14 @@ std::string uri_of_request(const json::Object& params) {
   return uri ? uri->str() : std::string();
 }
 
-constexpr const char* kNoFile = "the request names no file: `textDocument`, or the first argument of a command, has an `uri`";
+constexpr const char* kNoFile =
+    "the request names no file: `textDocument`, or the first argument of a command, has an `uri`";
 
 /// The key of the train of a command: the same for start and stop.
 std::string train_of(const json::Object& params) {
   const json::Object* argument = first_argument(params);
-  return Trains::key(path_of(uri_of_request(params)), argument != nullptr ? argument->getString("name").value_or("").str() : "");
+  return Trains::key(path_of(uri_of_request(params)),
+                     argument != nullptr ? argument->getString("name").value_or("").str() : "");
 }
 
 std::int64_t version_of(const json::Object& params) {
@@ -82,7 +88,10 @@ json::Object object_of(const json::Value* value) {
 
 }  // namespace
 
-Server::Server(ServerOptions options, const source::FileSystem& disk) : options_(std::move(options)), project_(disk, options_.cache_folder), trains_(options_.program) {}
+Server::Server(ServerOptions options, const source::FileSystem& disk)
+    : options_(std::move(options)),
+      project_(disk, options_.cache_folder),
+      trains_(options_.program) {}
 
 Server::~Server() { stop(); }
 
@@ -126,8 +135,10 @@ bool Server::handle(const json::Object& message) {
   if (!method) {
     // An answer to a request of the server: it asks only for settings.
     if (id == nullptr) {
-      refuse(nullptr, ErrorCode::invalid_request, "a message has a `method`, or it is an answer and has an `id`");
-    } else if (const json::Array* results = message.getArray("result"); results != nullptr && !results->empty()) {
+      refuse(nullptr, ErrorCode::invalid_request,
+             "a message has a `method`, or it is an answer and has an `id`");
+    } else if (const json::Array* results = message.getArray("result");
+               results != nullptr && !results->empty()) {
       take_settings(&results->front());
     }
     return true;
@@ -146,16 +157,19 @@ bool Server::handle(const json::Object& message) {
 }
 
 void Server::request(const json::Value& id, llvm::StringRef method, json::Object params) {
-  if (phase_ == Phase::shut_down) return refuse(id, ErrorCode::invalid_request, "the server was shut down");
+  if (phase_ == Phase::shut_down)
+    return refuse(id, ErrorCode::invalid_request, "the server was shut down");
   if (method == "initialize") return initialize(id, params);
-  if (phase_ == Phase::fresh) return refuse(id, ErrorCode::server_not_initialized, "the first request is `initialize`");
+  if (phase_ == Phase::fresh)
+    return refuse(id, ErrorCode::server_not_initialized, "the first request is `initialize`");
   if (method == "shutdown") {
     phase_ = Phase::shut_down;
     std::unique_lock lock(mutex_);
     // Earlier requests are answered, unless they take long.
     if (!idle_.wait_for(lock, std::chrono::seconds(2), [&] { return all_answered(); })) {
       for (const Lane lane : {Lane::answers, Lane::checks}) {
-        for (const std::shared_ptr<Job>& job : queues_[static_cast<std::size_t>(lane)]) job->cancellation.request();
+        for (const std::shared_ptr<Job>& job : queues_[static_cast<std::size_t>(lane)])
+          job->cancellation.request();
         if (const auto& job = running_[static_cast<std::size_t>(lane)]) job->cancellation.request();
       }
       if (check_cancellation_ != nullptr) check_cancellation_->request();
@@ -163,7 +177,9 @@ void Server::request(const json::Value& id, llvm::StringRef method, json::Object
     }
     return respond(id, nullptr);
   }
-  if (method == "workspace/executeCommand" && params.getString("command") == llvm::StringRef(kStopCommand)) return stop_train(id, params);
+  if (method == "workspace/executeCommand" &&
+      params.getString("command") == llvm::StringRef(kStopCommand))
+    return stop_train(id, params);
   for (const Method& known : methods()) {
     if (method == llvm::StringRef(known.name)) return enqueue(id, known, std::move(params));
   }
@@ -171,13 +187,16 @@ void Server::request(const json::Value& id, llvm::StringRef method, json::Object
 }
 
 void Server::initialize(const json::Value& id, const json::Object& params) {
-  if (phase_ != Phase::fresh) return refuse(id, ErrorCode::invalid_request, "`initialize` is sent once");
+  if (phase_ != Phase::fresh)
+    return refuse(id, ErrorCode::invalid_request, "`initialize` is sent once");
   phase_ = Phase::serving;
   unit_ = unit_of(params);
   editor_.connect(*transport_, params);
   project_.set_folders(folders_of(params));
   take_settings(params.get("initializationOptions"));
-  respond(id, json::Object{{"capabilities", capabilities(unit_)}, {"serverInfo", json::Object{{"name", "piper"}, {"version", text(options_.version)}}}});
+  respond(id, json::Object{{"capabilities", capabilities(unit_)},
+                           {"serverInfo",
+                            json::Object{{"name", "piper"}, {"version", text(options_.version)}}}});
 }
 
 void Server::notify(llvm::StringRef method, const json::Object& params) {
@@ -234,7 +253,8 @@ void Server::take_settings(const json::Value* settings) {
     }
     choices.values.push_back({name.str(), written});
   }
-  std::sort(choices.values.begin(), choices.values.end(), [](const lower::Override& a, const lower::Override& b) { return a.name < b.name; });
+  std::sort(choices.values.begin(), choices.values.end(),
+            [](const lower::Override& a, const lower::Override& b) { return a.name < b.name; });
   if (!project_.choose(std::move(choices))) return;
   for (const OpenFile& file : project_.open_files()) changed(file.path);
 }
@@ -291,7 +311,9 @@ void Server::did_close(const json::Object& params) {
 void Server::changed(const std::string& path) {
   {
     const std::lock_guard lock(mutex_);
-    const auto concerns = [&](const std::shared_ptr<Job>& job) { return job != nullptr && job->document != nullptr && job->document->may_read(path); };
+    const auto concerns = [&](const std::shared_ptr<Job>& job) {
+      return job != nullptr && job->document != nullptr && job->document->may_read(path);
+    };
     for (const auto& queue : queues_) {
       for (const std::shared_ptr<Job>& job : queue) job->modified = job->modified || concerns(job);
     }
@@ -300,7 +322,9 @@ void Server::changed(const std::string& path) {
       job->modified = true;
       job->cancellation.request();
     }
-    if (check_cancellation_ != nullptr && checked_document_ != nullptr && checked_document_->may_read(path)) check_cancellation_->request();
+    if (check_cancellation_ != nullptr && checked_document_ != nullptr &&
+        checked_document_->may_read(path))
+      check_cancellation_->request();
     for (const OpenFile& file : project_.open_files()) unchecked_.insert(file.path);
     std::erase(recent_, path);
     recent_.push_back(path);
@@ -343,11 +367,14 @@ void Server::stop_train(const json::Value& id, const json::Object& params) {
   {
     const std::lock_guard lock(mutex_);
     const auto stop = [&](const std::shared_ptr<Job>& job) {
-      if (job == nullptr || job->params.getString("command") != llvm::StringRef(kTrainCommand) || train_of(job->params) != train) return;
+      if (job == nullptr || job->params.getString("command") != llvm::StringRef(kTrainCommand) ||
+          train_of(job->params) != train)
+        return;
       job->cancellation.request();
       stopped = true;
     };
-    for (const std::shared_ptr<Job>& job : queues_[static_cast<std::size_t>(Lane::checks)]) stop(job);
+    for (const std::shared_ptr<Job>& job : queues_[static_cast<std::size_t>(Lane::checks)])
+      stop(job);
     stop(running_[static_cast<std::size_t>(Lane::checks)]);
   }
   // One that began meanwhile has seen the cancellation, or runs by now.
@@ -360,7 +387,10 @@ void Server::respond(const json::Value& id, json::Value result) {
 }
 
 void Server::refuse(const json::Value& id, ErrorCode code, std::string_view message) {
-  transport_->write(json::Object{{"jsonrpc", "2.0"}, {"id", id}, {"error", json::Object{{"code", static_cast<int>(code)}, {"message", text(message)}}}});
+  transport_->write(json::Object{
+      {"jsonrpc", "2.0"},
+      {"id", id},
+      {"error", json::Object{{"code", static_cast<int>(code)}, {"message", text(message)}}}});
 }
 
 }  // namespace piper::lsp

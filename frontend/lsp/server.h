@@ -49,7 +49,8 @@ class Server {
 
   /// A request that waits or is being answered.
   struct Job {
-    Job(json::Value request_id, const Method& request_method, json::Object request_params) : id(std::move(request_id)), method(request_method), params(std::move(request_params)) {}
+    Job(json::Value request_id, const Method& request_method, json::Object request_params)
+        : id(std::move(request_id)), method(request_method), params(std::move(request_params)) {}
     json::Value id;
     const Method& method;
     json::Object params;
@@ -90,7 +91,8 @@ class Server {
   void check(const OpenFile& file);
   /// Publishes the diagnostics of a check of `origin`, which uses files at these paths, together
   /// with those of other checks in the same files.
-  void publish(const OpenFile& origin, std::map<std::string, json::Array> found, std::set<std::string> uses);
+  void publish(const OpenFile& origin, std::map<std::string, json::Array> found,
+               std::set<std::string> uses);
   /// The diagnostics shown at a URI. With `mutex_` held.
   json::Array shown_at(const std::string& uri) const;
 
@@ -116,7 +118,7 @@ class Server {
   std::shared_ptr<service::Document> checked_document_;
   std::shared_ptr<Cancellation> check_cancellation_;
   std::map<std::string, std::map<std::string, json::Array>> published_;  // by origin and URI
-  std::map<std::string, std::set<std::string>> uses_;  // by origin: paths
+  std::map<std::string, std::set<std::string>> uses_;                    // by origin: paths
   std::thread answering_, checking_thread_;
 };
 

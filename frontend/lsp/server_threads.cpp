@@ -15,7 +15,8 @@ namespace {
 std::set<std::string> used_files(const SourceTable& files) {
   std::set<std::string> paths;
   for (std::size_t i = 1; i < files.size(); ++i) {
-    if (!files.is_library(FileId::at(i))) paths.insert(service::normal_path(files.name(FileId::at(i))));
+    if (!files.is_library(FileId::at(i)))
+      paths.insert(service::normal_path(files.name(FileId::at(i))));
   }
   return paths;
 }
@@ -23,7 +24,8 @@ std::set<std::string> used_files(const SourceTable& files) {
 }  // namespace
 
 bool Server::all_answered() const {
-  return queues_[0].empty() && queues_[1].empty() && running_[0] == nullptr && running_[1] == nullptr;
+  return queues_[0].empty() && queues_[1].empty() && running_[0] == nullptr &&
+         running_[1] == nullptr;
 }
 
 std::shared_ptr<Server::Job> Server::take(Lane lane) {
@@ -76,7 +78,8 @@ void Server::answer(Job& job) {
     refuse(job.id, ErrorCode::request_failed, "the machine has no memory left for this request");
   } catch (const std::exception&) {
     // A mistake of the server costs an answer, not the session.
-    refuse(job.id, ErrorCode::internal_error, "the server made a mistake here; please report it with the text");
+    refuse(job.id, ErrorCode::internal_error,
+           "the server made a mistake here; please report it with the text");
   }
 }
 
@@ -120,7 +123,8 @@ void Server::check_files() {
     try {
       if (file) check(*file);
     } catch (const std::exception&) {
-      editor_.message(MessageKind::error, "the server made a mistake where it checked `" + file->path + "`; please report it with the text");
+      editor_.message(MessageKind::error, "the server made a mistake where it checked `" +
+                                              file->path + "`; please report it with the text");
     }
     if (job != nullptr) answer(*job);
   }
@@ -133,43 +137,53 @@ void Server::check(const OpenFile& file) {
     if (!project_.is_newest(Lane::checks, *document)) return;
     std::vector<Found> found;
     for (const Diagnostic& diagnostic : diagnostics) {
-      if (diagnostic.range.valid() && diagnostic.range.file.index() == 0) found.push_back({diagnostic.range.begin, diagnostic.range.end, diagnostic.code});
+      if (diagnostic.range.valid() && diagnostic.range.file.index() == 0)
+        found.push_back({diagnostic.range.begin, diagnostic.range.end, diagnostic.code});
     }
     project_.set_found(file.path, std::move(found));
-    publish(file, to_json(diagnostics, project_, document->files(), file, unit_), used_files(document->files()));
+    publish(file, to_json(diagnostics, project_, document->files(), file, unit_),
+            used_files(document->files()));
   };
   // Errors of names and types are found at once; a plan may take long.
   if (!file.path.ends_with(".pir")) {
     const service::Answer<sema::Program> program = document->program(cancellation.get());
-    const bool wrong = std::any_of(program.diagnostics.begin(), program.diagnostics.end(), [](const Diagnostic& each) { return each.severity == Severity::error; });
+    const bool wrong =
+        std::any_of(program.diagnostics.begin(), program.diagnostics.end(),
+                    [](const Diagnostic& each) { return each.severity == Severity::error; });
     if (program.status == service::Status::done && wrong) show(program.diagnostics);
   }
-  const service::Answer<std::vector<service::CheckedSchedule>> checked = document->check(cancellation.get());
+  const service::Answer<std::vector<service::CheckedSchedule>> checked =
+      document->check(cancellation.get());
   if (checked.status != service::Status::cancelled) show(checked.diagnostics);
 }
 
 json::Array Server::shown_at(const std::string& uri) const {
   const std::string path = service::normal_path(path_of(uri));
   // A file that an open file uses is compiled there.
-  const bool used = std::any_of(uses_.begin(), uses_.end(), [&](const auto& origin) { return origin.second.contains(path); });
+  const bool used = std::any_of(uses_.begin(), uses_.end(),
+                                [&](const auto& origin) { return origin.second.contains(path); });
   json::Array all;
   for (const auto& [origin, by_uri] : published_) {
     const auto here = by_uri.find(uri);
     if (here == by_uri.end()) continue;
     for (const json::Value& diagnostic : here->second) {
-      if (used && diagnostic.getAsObject()->getString("code") == llvm::StringRef(code_text(Code::nothing_to_compile))) continue;
+      if (used && diagnostic.getAsObject()->getString("code") ==
+                      llvm::StringRef(code_text(Code::nothing_to_compile)))
+        continue;
       if (std::find(all.begin(), all.end(), diagnostic) == all.end()) all.push_back(diagnostic);
     }
   }
   return all;
 }
 
-void Server::publish(const OpenFile& origin, std::map<std::string, json::Array> found, std::set<std::string> uses) {
+void Server::publish(const OpenFile& origin, std::map<std::string, json::Array> found,
+                     std::set<std::string> uses) {
   const std::lock_guard lock(mutex_);
   const bool open = project_.find(origin.path).has_value();
   if (!open) found.clear();  // closed meanwhile
   if (!open) uses.clear();
-  const std::map<std::string, json::Array> before = std::exchange(published_[origin.path], std::move(found));
+  const std::map<std::string, json::Array> before =
+      std::exchange(published_[origin.path], std::move(found));
   const std::map<std::string, json::Array>& now = published_[origin.path];
   std::set<std::string> concerned = {origin.uri};
   for (const auto& [uri, list] : now) {
@@ -181,7 +195,8 @@ void Server::publish(const OpenFile& origin, std::map<std::string, json::Array> 
   }
   std::set<std::string>& used = uses_[origin.path];
   std::vector<std::string> changed;
-  std::set_symmetric_difference(used.begin(), used.end(), uses.begin(), uses.end(), std::back_inserter(changed));
+  std::set_symmetric_difference(used.begin(), used.end(), uses.begin(), uses.end(),
+                                std::back_inserter(changed));
   for (const std::string& path : changed) {
     if (const auto file = project_.find(path)) concerned.insert(file->uri);
   }
@@ -194,7 +209,9 @@ void Server::publish(const OpenFile& origin, std::map<std::string, json::Array> 
     json::Object params{{"uri", text(uri)}, {"diagnostics", shown_at(uri)}};
     const auto shown = uri == origin.uri ? std::optional(origin) : project_.find(path_of(uri));
     if (open && shown) params["version"] = shown->version;
-    transport_->write(json::Object{{"jsonrpc", "2.0"}, {"method", "textDocument/publishDiagnostics"}, {"params", std::move(params)}});
+    transport_->write(json::Object{{"jsonrpc", "2.0"},
+                                   {"method", "textDocument/publishDiagnostics"},
+                                   {"params", std::move(params)}});
   }
 }
 

@@ -35,7 +35,8 @@ json::Value settings_help(Request& request, std::uint32_t at) {
     params.push_back(parameter(declared, setting.meaning));
   }
   if (params.empty()) return nullptr;
-  help["signatures"] = json::Array{json::Object{{"label", text(label)}, {"parameters", std::move(params)}}};
+  help["signatures"] =
+      json::Array{json::Object{{"label", text(label)}, {"parameters", std::move(params)}}};
   return help;
 }
 

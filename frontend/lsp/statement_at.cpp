@@ -10,7 +10,9 @@ using parse::Lexeme;
 using parse::LexemeKind;
 
 bool ends_value(LexemeKind kind, std::string_view text) {
-  if (kind == LexemeKind::name || kind == LexemeKind::number || kind == LexemeKind::string || kind == LexemeKind::pass) return true;
+  if (kind == LexemeKind::name || kind == LexemeKind::number || kind == LexemeKind::string ||
+      kind == LexemeKind::pass)
+    return true;
   if (kind == LexemeKind::close) return true;
   return text == "true" || text == "false" || text == "model";
 }
@@ -62,7 +64,8 @@ class Blocks {
 };
 
 bool begins_declaration(std::string_view word) {
-  return word == "use" || word == "param" || word == "mesh" || word == "def" || word == "schedule" || word == "train" || word == "machine";
+  return word == "use" || word == "param" || word == "mesh" || word == "def" ||
+         word == "schedule" || word == "train" || word == "machine";
 }
 
 }  // namespace
@@ -79,7 +82,9 @@ std::string_view StatementAt::last_of(std::initializer_list<std::string_view> te
   return {};
 }
 
-bool StatementAt::after_value() const { return !words.empty() && ends_value(words.back().kind, last()); }
+bool StatementAt::after_value() const {
+  return !words.empty() && ends_value(words.back().kind, last());
+}
 
 std::size_t StatementAt::depth() const {
   std::size_t depth = 0;
@@ -109,12 +114,20 @@ StatementAt statement_at(Request& request, std::uint32_t at) {
   std::size_t brackets = 0;
   std::uint32_t closed = 0;
   std::vector<Lexeme>& words = found.words;
-  const auto text = [&](const Lexeme& lexeme) { return found.source.substr(lexeme.begin, lexeme.end - lexeme.begin); };
+  const auto text = [&](const Lexeme& lexeme) {
+    return found.source.substr(lexeme.begin, lexeme.end - lexeme.begin);
+  };
   for (const Lexeme& lexeme : parse::lexemes(found.source)) {
     if (lexeme.begin >= at) break;
-    const bool is_word = lexeme.kind == LexemeKind::keyword || lexeme.kind == LexemeKind::name || lexeme.kind == LexemeKind::pass;
-    if (lexeme.kind == LexemeKind::comment || lexeme.kind == LexemeKind::string || lexeme.kind == LexemeKind::number) {
-      const bool inside = lexeme.kind == LexemeKind::string ? lexeme.end > at || (lexeme.end == at && (at - lexeme.begin < 2 || found.source[at - 1] != '"')) : lexeme.end >= at;
+    const bool is_word = lexeme.kind == LexemeKind::keyword || lexeme.kind == LexemeKind::name ||
+                         lexeme.kind == LexemeKind::pass;
+    if (lexeme.kind == LexemeKind::comment || lexeme.kind == LexemeKind::string ||
+        lexeme.kind == LexemeKind::number) {
+      const bool inside =
+          lexeme.kind == LexemeKind::string
+              ? lexeme.end > at ||
+                    (lexeme.end == at && (at - lexeme.begin < 2 || found.source[at - 1] != '"'))
+              : lexeme.end >= at;
       if (inside) found.nowhere = true;
       if (lexeme.kind == LexemeKind::comment) continue;
     }
@@ -124,7 +137,9 @@ StatementAt statement_at(Request& request, std::uint32_t at) {
         blocks.reset();
         brackets = 0;
         words.clear();
-      } else if (brackets == 0 && !words.empty() && ends_value(words.back().kind, text(words.back())) && text(lexeme) != "{" && text(lexeme) != "backward") {
+      } else if (brackets == 0 && !words.empty() &&
+                 ends_value(words.back().kind, text(words.back())) && text(lexeme) != "{" &&
+                 text(lexeme) != "backward") {
         words.clear();
       }
     }
@@ -156,10 +171,13 @@ StatementAt statement_at(Request& request, std::uint32_t at) {
   // A cursor on another line than a complete statement begins the next one.
   const std::uint32_t cursor = found.typed.begin;
   if (brackets == 0 && !words.empty() && ends_value(words.back().kind, text(words.back())) &&
-      found.source.substr(words.back().end, cursor - words.back().end).find('\n') != std::string_view::npos) {
+      found.source.substr(words.back().end, cursor - words.back().end).find('\n') !=
+          std::string_view::npos) {
     words.clear();
   }
-  found.behind_if = found.behind_if && words.empty() && found.source.substr(closed, cursor - closed).find_first_not_of(' ') == std::string_view::npos;
+  found.behind_if =
+      found.behind_if && words.empty() &&
+      found.source.substr(closed, cursor - closed).find_first_not_of(' ') == std::string_view::npos;
   found.in_body = blocks.depth() > 0;
   found.in_block = blocks.depth() > 1;
   found.body = blocks.sort();

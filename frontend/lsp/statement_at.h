@@ -19,13 +19,17 @@ struct StatementAt {
   bool in_body = false;              // else among declarations
   bool in_block = false;             // in a block inside the body
   sema::BodySort body{};
-  std::string_view item;             // the word that begins the declaration; empty: none
-  bool behind_if = false;            // the block of an `if` ended on this line
-  bool nowhere = false;              // in a comment, a string or a number
+  std::string_view item;   // the word that begins the declaration; empty: none
+  bool behind_if = false;  // the block of an `if` ended on this line
+  bool nowhere = false;    // in a comment, a string or a number
 
-  std::string_view word(std::size_t i) const { return source.substr(words[i].begin, words[i].end - words[i].begin); }
+  std::string_view word(std::size_t i) const {
+    return source.substr(words[i].begin, words[i].end - words[i].begin);
+  }
   std::string_view first() const { return words.empty() ? std::string_view() : word(0); }
-  std::string_view last() const { return words.empty() ? std::string_view() : word(words.size() - 1); }
+  std::string_view last() const {
+    return words.empty() ? std::string_view() : word(words.size() - 1);
+  }
   /// Whether the statement has that word outside of brackets.
   bool has(std::string_view text) const;
   /// The last word outside of brackets among those.

@@ -27,7 +27,6 @@ std::shared_ptr<const service::Plan> plan_of(Request& request, const Subject& su
 /// Whether the plan compiles quickly, and its grid fits beside the text.
 bool is_small(Request& request, const Subject& subject);
 
-
 /// `p=4 m=8: bubble 27.3%, peak 832 bytes`
 std::string measures_text(const Subject& subject, const service::Plan& plan);
 std::string grid_of(const service::Plan& plan);

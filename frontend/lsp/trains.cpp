@@ -41,7 +41,9 @@ Trains::Run::~Run() {
   if (stop[0] >= 0) close(stop[0]);
 }
 
-Trains::Start Trains::start(const std::string& key, const std::vector<std::string>& words, std::function<void(std::string_view)> said, std::function<void(int)> ended) {
+Trains::Start Trains::start(const std::string& key, const std::vector<std::string>& words,
+                            std::function<void(std::string_view)> said,
+                            std::function<void(int)> ended) {
   if (program_.empty()) return Start::failed;
   const std::lock_guard lock(mutex_);
   if (const auto known = runs_.find(key); known != runs_.end()) {
@@ -57,16 +59,18 @@ Trains::Start Trains::start(const std::string& key, const std::vector<std::strin
     backend::finish(command, -1);
     return Start::failed;
   }
-  run->thread = std::thread([this, command, run = run.get(), said = std::move(said), ended = std::move(ended)] {
-    Lines lines(said);
-    const backend::CommandEnd end = backend::finish(command, run->stop[0], [&](std::string_view part) { lines.add(part); });
-    lines.finish();
-    {
-      const std::lock_guard over(mutex_);
-      run->over = true;  // before anyone hears of it and starts it again
-    }
-    ended(end.signal != 0 ? 128 + end.signal : end.status);
-  });
+  run->thread = std::thread(
+      [this, command, run = run.get(), said = std::move(said), ended = std::move(ended)] {
+        Lines lines(said);
+        const backend::CommandEnd end =
+            backend::finish(command, run->stop[0], [&](std::string_view part) { lines.add(part); });
+        lines.finish();
+        {
+          const std::lock_guard over(mutex_);
+          run->over = true;  // before anyone hears of it and starts it again
+        }
+        ended(end.signal != 0 ? 128 + end.signal : end.status);
+      });
   runs_[key] = std::move(run);
   return Start::started;
 }

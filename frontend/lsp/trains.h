@@ -27,8 +27,11 @@ class Trains {
   enum class Start : std::uint8_t { started, runs_already, failed };
   /// Runs the program with these words, under a key. `ended` gets the exit code, 128 and more for a
   /// signal. Both are called by a thread of their own.
-  Start start(const std::string& key, const std::vector<std::string>& words, std::function<void(std::string_view line)> said, std::function<void(int code)> ended);
-  static std::string key(std::string_view path, std::string_view name) { return std::string(path) + " " + std::string(name); }
+  Start start(const std::string& key, const std::vector<std::string>& words,
+              std::function<void(std::string_view line)> said, std::function<void(int code)> ended);
+  static std::string key(std::string_view path, std::string_view name) {
+    return std::string(path) + " " + std::string(name);
+  }
   /// Asks it to end; false if none of that key runs.
   bool stop(const std::string& key);
   void end_all();

@@ -66,7 +66,9 @@ std::optional<Incoming> Transport::read() {
       length = value;
     }
   }
-  if (!length) return Incoming{std::nullopt, fault.empty() ? "a message has no header `Content-Length`" : fault};
+  if (!length)
+    return Incoming{std::nullopt,
+                    fault.empty() ? "a message has no header `Content-Length`" : fault};
   if (*length > kLargest) {
     in_.ignore(static_cast<std::streamsize>(std::min<std::uint64_t>(*length, INT64_MAX)));
     return Incoming{std::nullopt, "the message is larger than 256 MiB"};

@@ -15,9 +15,13 @@ using antlr4::tree::TerminalNode;
 namespace {
 
 /// A token that the error strategy made up, or none at all.
-bool missing(const antlr4::Token* token) { return token == nullptr || token->getTokenIndex() == INVALID_INDEX; }
+bool missing(const antlr4::Token* token) {
+  return token == nullptr || token->getTokenIndex() == INVALID_INDEX;
+}
 
-bool has_token(const antlr4::ParserRuleContext* context, std::size_t type) { return const_cast<antlr4::ParserRuleContext*>(context)->getToken(type, 0) != nullptr; }
+bool has_token(const antlr4::ParserRuleContext* context, std::size_t type) {
+  return const_cast<antlr4::ParserRuleContext*>(context)->getToken(type, 0) != nullptr;
+}
 
 template <typename T>
 T* at(const std::vector<T*>& list, std::size_t index) {
@@ -27,12 +31,14 @@ T* at(const std::vector<T*>& list, std::size_t index) {
 }  // namespace
 
 SourceRange AstBuilder::range(const antlr4::Token* token) const {
-  return {file_, static_cast<std::uint32_t>(token->getStartIndex()), static_cast<std::uint32_t>(token->getStopIndex())};
+  return {file_, static_cast<std::uint32_t>(token->getStartIndex()),
+          static_cast<std::uint32_t>(token->getStopIndex())};
 }
 
 SourceRange AstBuilder::range(const Context* context) const {
   SourceRange result = range(context->start);
-  if (context->stop != nullptr && context->stop->getTokenIndex() >= context->start->getTokenIndex()) {
+  if (context->stop != nullptr &&
+      context->stop->getTokenIndex() >= context->start->getTokenIndex()) {
     result.end = static_cast<std::uint32_t>(context->stop->getStopIndex());
   } else {
     result.end = result.begin;  // nothing of it is there
@@ -58,7 +64,8 @@ antlr4::Token* AstBuilder::first_token(const Context* context) {
 
 /// The run of skipped tokens that begins at children[index], up to its separator; moves index
 /// behind it.
-SourceRange AstBuilder::error_range(const std::vector<ParseTree*>& children, std::size_t& index) const {
+SourceRange AstBuilder::error_range(const std::vector<ParseTree*>& children,
+                                    std::size_t& index) const {
   SourceRange result;
   std::size_t depth = 0;
   while (index < children.size()) {
@@ -70,7 +77,9 @@ SourceRange AstBuilder::error_range(const std::vector<ParseTree*>& children, std
     if (type == Grammar::SEMI && depth == 0) break;
     if (!missing(token)) result = cover(result, range(token));
     if (type == Grammar::LPAREN || type == Grammar::LBRACKET || type == Grammar::LBRACE) ++depth;
-    if ((type == Grammar::RPAREN || type == Grammar::RBRACKET || type == Grammar::RBRACE) && depth > 0) --depth;
+    if ((type == Grammar::RPAREN || type == Grammar::RBRACKET || type == Grammar::RBRACE) &&
+        depth > 0)
+      --depth;
   }
   return result;
 }
@@ -101,7 +110,9 @@ Item* AstBuilder::item(Grammar::ItemContext* context) {
     std::vector<Identifier> path;
     for (Grammar::NameContext* name : use->name()) {
       path.push_back(identifier(name, range(name)));
-      if (const antlr4::Token* token = first_token(name); token != nullptr && token->getType() != Grammar::NAME) path.back().name = {};
+      if (const antlr4::Token* token = first_token(name);
+          token != nullptr && token->getType() != Grammar::NAME)
+        path.back().name = {};
     }
     node->path = module_.copy(path);
     return node;
@@ -126,14 +137,17 @@ Item* AstBuilder::item(Grammar::ItemContext* context) {
     node->axes = module_.copy(axes);
     return node;
   }
-  if (auto* function_item = dynamic_cast<Grammar::FunctionItemContext*>(context)) return function(function_item);
+  if (auto* function_item = dynamic_cast<Grammar::FunctionItemContext*>(context))
+    return function(function_item);
   if (auto* train = dynamic_cast<Grammar::TrainItemContext*>(context)) {
     auto* node = module_.make<TrainItem>(where);
     Grammar::TrainHeadContext* head = train->trainHead();
     node->name = identifier(head != nullptr ? head->name(0) : nullptr, end);
     Grammar::ModelCallContext* call = head != nullptr ? head->modelCall() : nullptr;
-    node->model = primary(call != nullptr ? call->primary() : nullptr, head != nullptr ? behind(head) : end);
-    node->mesh = identifier(head != nullptr ? head->name(1) : nullptr, head != nullptr ? behind(head) : end);
+    node->model =
+        primary(call != nullptr ? call->primary() : nullptr, head != nullptr ? behind(head) : end);
+    node->mesh =
+        identifier(head != nullptr ? head->name(1) : nullptr, head != nullptr ? behind(head) : end);
     node->body = block(train->block(), end);
     return node;
   }
@@ -141,7 +155,8 @@ Item* AstBuilder::item(Grammar::ItemContext* context) {
     auto* node = module_.make<MachineItem>(where);
     Grammar::MachineHeadContext* head = machine->machineHead();
     node->name = identifier(head != nullptr ? head->name(0) : nullptr, end);
-    node->mesh = identifier(head != nullptr ? head->name(1) : nullptr, head != nullptr ? behind(head) : end);
+    node->mesh =
+        identifier(head != nullptr ? head->name(1) : nullptr, head != nullptr ? behind(head) : end);
     node->body = block(machine->block(), end);
     return node;
   }
@@ -157,7 +172,8 @@ Item* AstBuilder::function(Grammar::FunctionItemContext* context) {
   Grammar::FunctionHeadContext* head = context->functionHead();
   node->name = identifier(head != nullptr ? head->name() : nullptr, end);
   if (head != nullptr && head->params() != nullptr) node->params = params(head->params()->param());
-  if (head != nullptr && has_token(head, Grammar::ARROW)) node->result = type(head->kind(), behind(head));
+  if (head != nullptr && has_token(head, Grammar::ARROW))
+    node->result = type(head->kind(), behind(head));
   node->body = block(context->block(), end);
   return node;
 }
@@ -188,7 +204,8 @@ Identifier AstBuilder::identifier(Grammar::NameContext* context, SourceRange whe
   return {module_.copy(text(token)), range(token)};
 }
 
-std::span<const Identifier> AstBuilder::identifiers(const std::vector<Grammar::NameContext*>& names) {
+std::span<const Identifier> AstBuilder::identifiers(
+    const std::vector<Grammar::NameContext*>& names) {
   std::vector<Identifier> list;
   for (Grammar::NameContext* name : names) list.push_back(identifier(name, range(name)));
   return module_.copy(list);
@@ -196,13 +213,15 @@ std::span<const Identifier> AstBuilder::identifiers(const std::vector<Grammar::N
 
 Pair AstBuilder::pair(Grammar::PairContext* context, SourceRange where) {
   if (context == nullptr) return {{{}, where}, error(where), where};
-  return {identifier(context->name(), behind(context)), expr(context->expr(), behind(context)), range(context)};
+  return {identifier(context->name(), behind(context)), expr(context->expr(), behind(context)),
+          range(context)};
 }
 
 std::span<const Pair> AstBuilder::settings(Grammar::SettingsContext* context) {
   std::vector<Pair> list;
   if (context != nullptr) {
-    for (Grammar::SettingContext* setting : context->setting()) list.push_back(pair(setting->pair(), range(setting)));
+    for (Grammar::SettingContext* setting : context->setting())
+      list.push_back(pair(setting->pair(), range(setting)));
   }
   return module_.copy(list);
 }
@@ -210,7 +229,8 @@ std::span<const Pair> AstBuilder::settings(Grammar::SettingsContext* context) {
 std::span<const Dim> AstBuilder::dims(const std::vector<Grammar::DimContext*>& contexts) {
   std::vector<Dim> list;
   for (Grammar::DimContext* context : contexts) {
-    Expr* size = has_token(context, Grammar::COLON) ? expr(context->expr(), behind(context)) : nullptr;
+    Expr* size =
+        has_token(context, Grammar::COLON) ? expr(context->expr(), behind(context)) : nullptr;
     list.push_back({identifier(context->name(), behind(context)), size, range(context)});
   }
   return module_.copy(list);
@@ -222,7 +242,9 @@ TypeRef* AstBuilder::type(Grammar::KindContext* context, SourceRange where) {
   if (context == nullptr || context->children.empty()) return node;
   if (context->name() != nullptr) {
     node->name = identifier(context->name(), where);
-    node->kind = node->name.missing() ? TypeKind::error : has_token(context, Grammar::LBRACKET) ? TypeKind::shaped : TypeKind::name;
+    node->kind = node->name.missing()                    ? TypeKind::error
+                 : has_token(context, Grammar::LBRACKET) ? TypeKind::shaped
+                                                         : TypeKind::name;
     node->dims = dims(context->dim());
   } else if (has_token(context, Grammar::LBRACKET)) {
     node->kind = TypeKind::list;
@@ -267,7 +289,8 @@ std::span<const Binding> AstBuilder::bindings(Grammar::EachContext* context) {
   if (context != nullptr) {
     for (Grammar::BindingContext* binding : context->binding()) {
       SourceRange end = behind(binding);
-      list.push_back({identifier(binding->name(), end), expr(binding->expr(), end), range(binding)});
+      list.push_back(
+          {identifier(binding->name(), end), expr(binding->expr(), end), range(binding)});
     }
   }
   return module_.copy(list);
@@ -318,7 +341,8 @@ Stmt* AstBuilder::stmt(Grammar::StmtContext* context) {
     node->body = block(repeat->block(), end);
     return node;
   }
-  if (auto* conditional = dynamic_cast<Grammar::IfStmtContext*>(context)) return if_stmt(conditional);
+  if (auto* conditional = dynamic_cast<Grammar::IfStmtContext*>(context))
+    return if_stmt(conditional);
   if (auto* result = dynamic_cast<Grammar::ReturnStmtContext*>(context)) {
     auto* node = module_.make<ReturnStmt>(where);
     node->value = expr(result->expr(), end);
@@ -326,11 +350,14 @@ Stmt* AstBuilder::stmt(Grammar::StmtContext* context) {
   }
   if (auto* require = dynamic_cast<Grammar::RequireStmtContext*>(context)) {
     auto* node = module_.make<RequireStmt>(where);
-    node->condition = expr(require->condition() != nullptr ? require->condition()->expr() : nullptr, end);
-    if (TerminalNode* message = require->STRING(); message != nullptr && !missing(message->getSymbol())) {
+    node->condition =
+        expr(require->condition() != nullptr ? require->condition()->expr() : nullptr, end);
+    if (TerminalNode* message = require->STRING();
+        message != nullptr && !missing(message->getSymbol())) {
       node->message = module_.make<StringExpr>(range(message->getSymbol()));
       std::string_view quoted = text(message->getSymbol()).substr(1);
-      node->message->value = module_.copy(quoted.ends_with('"') ? quoted.substr(0, quoted.size() - 1) : quoted);
+      node->message->value =
+          module_.copy(quoted.ends_with('"') ? quoted.substr(0, quoted.size() - 1) : quoted);
     }
     return node;
   }
@@ -405,15 +432,20 @@ Stmt* AstBuilder::directive(Grammar::DirectiveStmtContext* context) {
   node->directive = *kind;
   const directive::Subject subject = node->row().subject;
   const bool is_dimension = subject == directive::Subject::dimension;
-  if (subject == directive::Subject::region) node->region = primary(context->region() != nullptr ? context->region()->primary() : nullptr, end);
-  if (is_dimension || subject == directive::Subject::named) node->name = identifier(context->name(), end);
+  if (subject == directive::Subject::region)
+    node->region =
+        primary(context->region() != nullptr ? context->region()->primary() : nullptr, end);
+  if (is_dimension || subject == directive::Subject::named)
+    node->name = identifier(context->name(), end);
   if (!is_dimension) node->targets = targets(context->targets());
   std::vector<Pair> into;
-  for (Grammar::ExtentContext* extent : context->extent()) into.push_back(pair(extent->pair(), range(extent)));
+  for (Grammar::ExtentContext* extent : context->extent())
+    into.push_back(pair(extent->pair(), range(extent)));
   if (subject == directive::Subject::region && into.empty()) into.push_back(pair(nullptr, end));
   node->into = module_.copy(into);
   if (is_dimension) node->in = targets(context->targets());
-  if (node->row().clauses.needs(directive::Clause::on)) node->devices = expr(context->devices() != nullptr ? context->devices()->expr() : nullptr, end);
+  if (node->row().clauses.needs(directive::Clause::on))
+    node->devices = expr(context->devices() != nullptr ? context->devices()->expr() : nullptr, end);
   if (context->axes() != nullptr) node->axes = identifiers(context->axes()->name());
   if (context->dimensions() != nullptr) node->dims = identifiers(context->dimensions()->name());
   node->settings = settings(context->settings());
@@ -433,7 +465,8 @@ Stmt* AstBuilder::simple_stmt(Grammar::SimpleStmtContext* context) {
   if (auto* word = llvm::dyn_cast<NameExpr>(first)) {
     name.name = word->name;
   } else if (!llvm::isa<ErrorExpr>(first)) {
-    sink_.report(Code::unexpected_token, first->range, "only a name can stand left of `{}`", assigns ? "=" : ":");
+    sink_.report(Code::unexpected_token, first->range, "only a name can stand left of `{}`",
+                 assigns ? "=" : ":");
   }
   Expr* value = expr(context->expr(), end);
   if (assigns) {
@@ -451,7 +484,9 @@ Stmt* AstBuilder::if_stmt(Grammar::IfStmtContext* context) {
   auto* node = module_.make<IfStmt>(range(context));
   SourceRange end = behind(context);
   std::vector<Branch> branches;
-  auto condition = [&](Grammar::ConditionContext* c) { return expr(c != nullptr ? c->expr() : nullptr, end); };
+  auto condition = [&](Grammar::ConditionContext* c) {
+    return expr(c != nullptr ? c->expr() : nullptr, end);
+  };
   branches.push_back({condition(context->condition()), block(context->block(), end)});
   for (Grammar::ElseBranchContext* branch : context->elseBranch()) {
     Block* body = block(branch->block(), behind(branch));

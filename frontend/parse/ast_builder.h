@@ -15,8 +15,8 @@ class AstBuilder {
  public:
   using Grammar = generated::PipeParser;
 
-  AstBuilder(std::string_view text, FileId file, const std::map<std::uint32_t, std::string>& docs, SelectedReports& sink,
-             ast::Module& module)
+  AstBuilder(std::string_view text, FileId file, const std::map<std::uint32_t, std::string>& docs,
+             SelectedReports& sink, ast::Module& module)
       : text_(text), file_(file), docs_(docs), sink_(sink), module_(module) {}
 
   void build(Grammar::ProgramContext* program);
@@ -27,7 +27,8 @@ class AstBuilder {
   // Places. Tokens carry byte offsets: getStartIndex, and getStopIndex behind the last byte.
   SourceRange range(const antlr4::Token* token) const;
   SourceRange range(const Context* context) const;
-  SourceRange error_range(const std::vector<antlr4::tree::ParseTree*>& children, std::size_t& index) const;
+  SourceRange error_range(const std::vector<antlr4::tree::ParseTree*>& children,
+                          std::size_t& index) const;
   std::string_view text(const antlr4::Token* token) const;
   static antlr4::Token* first_token(const Context* context);
 

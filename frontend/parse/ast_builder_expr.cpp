@@ -40,7 +40,8 @@ std::optional<BinaryOp> binary_op(std::size_t type) {
 Expr* AstBuilder::expr(Grammar::ExprContext* context, SourceRange where) {
   if (context == nullptr) return error(where);
   SourceRange own = range(context), end = behind(context);
-  if (auto* inner = dynamic_cast<Grammar::PrimaryExprContext*>(context)) return primary(inner->primary(), own);
+  if (auto* inner = dynamic_cast<Grammar::PrimaryExprContext*>(context))
+    return primary(inner->primary(), own);
   if (auto* unary = dynamic_cast<Grammar::UnaryExprContext*>(context)) {
     auto* node = module_.make<UnaryExpr>(own);
     node->op = unary->NOT() != nullptr ? UnaryOp::logical_not : UnaryOp::negate;
@@ -77,7 +78,8 @@ Expr* AstBuilder::primary(Grammar::PrimaryContext* context, SourceRange where) {
   if (context->coordinate().empty()) return head;
   std::vector<Coordinate> coordinates;
   for (Grammar::CoordinateContext* part : context->coordinate()) {
-    coordinates.push_back({identifier(part->name(), behind(part)), elems(part->elems()), range(part)});
+    coordinates.push_back(
+        {identifier(part->name(), behind(part)), elems(part->elems()), range(part)});
   }
   auto* node = module_.make<SelectorExpr>(cover(head->range, coordinates.back().range));
   node->head = head;
@@ -140,7 +142,8 @@ Arg AstBuilder::arg(Grammar::ArgContext* context) {
 }
 
 OpExpr* AstBuilder::op(Grammar::OpContext* context) {
-  if (context == nullptr || context->PASS() == nullptr || context->PASS()->getSymbol()->getTokenIndex() == INVALID_INDEX) {
+  if (context == nullptr || context->PASS() == nullptr ||
+      context->PASS()->getSymbol()->getTokenIndex() == INVALID_INDEX) {
     return nullptr;
   }
   auto* node = module_.make<OpExpr>(range(context));
@@ -154,7 +157,8 @@ OpExpr* AstBuilder::op(Grammar::OpContext* context) {
 ExprList AstBuilder::elems(Grammar::ElemsContext* context) {
   std::vector<Expr*> list;
   if (context != nullptr) {
-    for (Grammar::ExprContext* element : context->expr()) list.push_back(expr(element, range(element)));
+    for (Grammar::ExprContext* element : context->expr())
+      list.push_back(expr(element, range(element)));
   }
   return module_.copy(list);
 }
@@ -187,7 +191,8 @@ Expr* AstBuilder::atom(Grammar::AtomContext* context, SourceRange where) {
       return node;
     }
     case Grammar::MODEL: return module_.make<ModelExpr>(own);
-    case Grammar::TRUE: case Grammar::FALSE: {
+    case Grammar::TRUE:
+    case Grammar::FALSE: {
       auto* node = module_.make<BoolExpr>(own);
       node->value = word->getType() == Grammar::TRUE;
       return node;
@@ -195,7 +200,8 @@ Expr* AstBuilder::atom(Grammar::AtomContext* context, SourceRange where) {
     case Grammar::STRING: {
       auto* node = module_.make<StringExpr>(own);
       std::string_view quoted = text(word).substr(1);
-      const bool closed = quoted.ends_with('"') || (quoted.ends_with('\'') && text(word).starts_with('\''));
+      const bool closed =
+          quoted.ends_with('"') || (quoted.ends_with('\'') && text(word).starts_with('\''));
       node->value = module_.copy(closed ? quoted.substr(0, quoted.size() - 1) : quoted);
       return node;
     }
@@ -214,7 +220,8 @@ Expr* AstBuilder::number(const antlr4::Token* token) {
   std::string_view suffix = written.substr(static_cast<std::size_t>(end - written.data()));
   node->unit = unit_of(suffix);
   // Reported.
-  if (status == std::errc::invalid_argument || (!suffix.empty() && node->unit == Unit::none)) return error(own);
+  if (status == std::errc::invalid_argument || (!suffix.empty() && node->unit == Unit::none))
+    return error(own);
   std::string_view digits = written.substr(0, written.size() - suffix.size());
   node->is_integer = digits.find_first_of(".eE") == std::string_view::npos;
   if (status == std::errc::result_out_of_range) {
@@ -224,12 +231,16 @@ Expr* AstBuilder::number(const antlr4::Token* token) {
   node->real = real;
   if (const double bytes = real * unit_bytes(node->unit); bytes != std::floor(bytes)) {
     // The next unit below is fine enough for whatever was meant.
-    const std::string_view below = node->unit == Unit::gib ? unit_name(Unit::mib) : node->unit == Unit::mib ? unit_name(Unit::kib) : "";
-    sink_.report(Code::malformed_number, own, "`{}` is no whole number of bytes", written).hint("write `{}{}`", std::llround(real * 1024), below);
+    const std::string_view below = node->unit == Unit::gib   ? unit_name(Unit::mib)
+                                   : node->unit == Unit::mib ? unit_name(Unit::kib)
+                                                             : "";
+    sink_.report(Code::malformed_number, own, "`{}` is no whole number of bytes", written)
+        .hint("write `{}{}`", std::llround(real * 1024), below);
     return error(own);
   }
   if (node->is_integer) {
-    auto [last, error_code] = std::from_chars(digits.data(), digits.data() + digits.size(), node->integer);
+    auto [last, error_code] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), node->integer);
     if (error_code != std::errc()) {
       sink_.report(Code::malformed_number, own, "`{}` is too large: integers have 63 bits", written)
           .hint("write `{}.0` if a float is meant", digits);

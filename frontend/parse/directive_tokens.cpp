@@ -20,7 +20,8 @@ Table directives_by_token() {
   Table table;
   for (std::size_t type = Lexer::AND; type < Lexer::PASS; ++type) {
     const std::string quoted(lexer.getVocabulary().getLiteralName(type));  // 'place'
-    const directive::DirectiveRow* const row = directive::find_directive(std::string_view(quoted).substr(1, quoted.size() - 2));
+    const directive::DirectiveRow* const row =
+        directive::find_directive(std::string_view(quoted).substr(1, quoted.size() - 2));
     if (row != nullptr) table[type] = row->kind;
   }
   return table;

@@ -22,7 +22,8 @@ constexpr std::string_view kRankBinding = "ranks such as `r in p`";
 /// The name of a rule in messages; empty for rules that only structure the grammar.
 std::string_view noun_of(std::size_t rule) {
   switch (rule) {
-    case Parser::RuleItem: return "a declaration (`use`, `param`, `mesh`, `model`, `schedule`, `def`, `train`, `machine`)";
+    case Parser::RuleItem:
+      return "a declaration (`use`, `param`, `mesh`, `model`, `schedule`, `def`, `train`, `machine`)";
     case Parser::RuleStmt: return "a statement";
     case Parser::RuleModelCall: return "a model such as `gpt(layers: 8)`";
     case Parser::RuleParams: return "a parameter list such as `(p: axis)`";
@@ -73,45 +74,56 @@ std::string token_name(antlr4::Parser* parser, std::size_t type) {
 }
 
 bool is_keyword(std::size_t type) { return type >= Parser::AND && type <= Parser::PASS; }
-bool is_opener(std::size_t type) { return type == Parser::LPAREN || type == Parser::LBRACKET || type == Parser::LBRACE; }
-bool is_closer(std::size_t type) { return type == Parser::RPAREN || type == Parser::RBRACKET || type == Parser::RBRACE; }
+bool is_opener(std::size_t type) {
+  return type == Parser::LPAREN || type == Parser::LBRACKET || type == Parser::LBRACE;
+}
+bool is_closer(std::size_t type) {
+  return type == Parser::RPAREN || type == Parser::RBRACKET || type == Parser::RBRACE;
+}
 
 /// Tokens that reliably begin a part of a construct.
 bool is_landmark(std::size_t type) {
   switch (type) {
-    // clang-format off
+      // clang-format off
     case Parser::COMMA: case Parser::COLON: case Parser::ASSIGN: case Parser::ARROW:
     case Parser::LBRACE: case Parser::RPAREN: case Parser::RBRACKET: case Parser::AS:
     case Parser::BACKWARD: case Parser::BY: case Parser::ELSE: case Parser::IN: case Parser::INTO:
     case Parser::ON: case Parser::OVER: case Parser::THEN: case Parser::WITH:
     case Parser::AMPERSAND:
-    // clang-format on
+      // clang-format on
       return true;
-    default:
-      return false;
+    default: return false;
   }
 }
 
 bool begins_item(std::size_t type) {
   switch (type) {
-    case Parser::USE: case Parser::PARAM: case Parser::MESH: case Parser::DEF: case Parser::SCHEDULE: case Parser::MODEL:
-    case Parser::TRAIN: case Parser::MACHINE:
-      return true;
-    default:
-      return false;
+    case Parser::USE:
+    case Parser::PARAM:
+    case Parser::MESH:
+    case Parser::DEF:
+    case Parser::SCHEDULE:
+    case Parser::MODEL:
+    case Parser::TRAIN:
+    case Parser::MACHINE: return true;
+    default: return false;
   }
 }
 
 /// Words that begin a declaration.
-constexpr std::string_view kItemKeywords[] = {"def", "machine", "mesh", "model", "param", "schedule", "train", "use"};
+constexpr std::string_view kItemKeywords[] = {"def",   "machine",  "mesh",  "model",
+                                              "param", "schedule", "train", "use"};
 
 /// Words that begin a declaration, then words that begin a statement, sorted.
 std::span<const std::string_view> first_words() {
   static const std::vector<std::string_view> words = [] {
     std::vector<std::string_view> list;
-    for (const directive::DirectiveRow& row : directive::directive_rows()) list.push_back(row.keyword);
+    for (const directive::DirectiveRow& row : directive::directive_rows())
+      list.push_back(row.keyword);
     for (std::size_t kind = 0; kind < ast::kNumStmtKinds; ++kind) {
-      if (const std::string_view word = ast::keyword_of(static_cast<ast::StmtKind>(kind)); !word.empty()) list.push_back(word);
+      if (const std::string_view word = ast::keyword_of(static_cast<ast::StmtKind>(kind));
+          !word.empty())
+        list.push_back(word);
     }
     std::sort(list.begin(), list.end());
     list.insert(list.begin(), std::begin(kItemKeywords), std::end(kItemKeywords));
@@ -122,17 +134,22 @@ std::span<const std::string_view> first_words() {
 
 /// The keyword that a misspelt word at the start of a statement or item means; empty when none is
 /// near.
-std::string_view meant_keyword(std::string_view word, std::span<const std::string_view> keywords = first_words()) {
-  return word.size() < 3 ? std::string_view() : nearest_name(word, keywords, word.size() == 3 ? 1 : 2);
+std::string_view meant_keyword(std::string_view word,
+                               std::span<const std::string_view> keywords = first_words()) {
+  return word.size() < 3 ? std::string_view()
+                         : nearest_name(word, keywords, word.size() == 3 ? 1 : 2);
 }
 
-const antlr4::atn::ATNState* state_of(antlr4::Parser* parser) { return parser->getATN().states[parser->getState()]; }
+const antlr4::atn::ATNState* state_of(antlr4::Parser* parser) {
+  return parser->getATN().states[parser->getState()];
+}
 
 /// The tokens that can follow `context` in the rule that called it.
 IntervalSet follow_of(antlr4::Parser* parser, const antlr4::ParserRuleContext* context) {
   const ATN& atn = parser->getATN();
   if (context->invokingState == static_cast<std::size_t>(-1)) return {};
-  auto* call = static_cast<const RuleTransition*>(atn.states[context->invokingState]->transitions[0]);
+  auto* call =
+      static_cast<const RuleTransition*>(atn.states[context->invokingState]->transitions[0]);
   return atn.nextTokens(call->followState);
 }
 
@@ -165,7 +182,9 @@ std::size_t distance_to_block(antlr4::TokenStream* input) {
   std::size_t depth = 0;
   for (std::size_t i = 1;; ++i) {
     const std::size_t type = type_ahead(input, i);
-    if (type == antlr4::Token::EOF || (depth == 0 && (type == Parser::SEMI || type == Parser::RBRACE))) return 0;
+    if (type == antlr4::Token::EOF ||
+        (depth == 0 && (type == Parser::SEMI || type == Parser::RBRACE)))
+      return 0;
     if (depth == 0 && type == Parser::LBRACE) return i;
     if (is_opener(type)) ++depth;
     if (is_closer(type) && depth > 0) --depth;
@@ -179,7 +198,8 @@ void skip(antlr4::Parser* parser, std::size_t count) {
 }  // namespace
 
 SourceRange ErrorStrategy::range(const antlr4::Token* token) const {
-  return {file_, static_cast<std::uint32_t>(token->getStartIndex()), static_cast<std::uint32_t>(token->getStopIndex())};
+  return {file_, static_cast<std::uint32_t>(token->getStartIndex()),
+          static_cast<std::uint32_t>(token->getStopIndex())};
 }
 
 std::string_view ErrorStrategy::text(const antlr4::Token* token) const {
@@ -193,7 +213,9 @@ bool ErrorStrategy::line_break_between(const antlr4::Token* a, const antlr4::Tok
 
 std::string ErrorStrategy::describe(antlr4::Parser* parser, antlr4::Token* token) const {
   std::string_view shown = text(token);
-  if (!shown.empty()) return shown.size() <= 40 ? "`" + std::string(shown) + "`" : "`" + std::string(shown.substr(0, 37)) + "...`";
+  if (!shown.empty())
+    return shown.size() <= 40 ? "`" + std::string(shown) + "`"
+                              : "`" + std::string(shown.substr(0, 37)) + "...`";
   // For an inserted token, most often a SEMI, the user sees the next token of the text.
   antlr4::TokenStream* input = parser->getTokenStream();
   std::size_t index = token->getTokenIndex();
@@ -205,46 +227,60 @@ std::string ErrorStrategy::describe(antlr4::Parser* parser, antlr4::Token* token
   return "the end of the file";
 }
 
-DiagnosticBuilder ErrorStrategy::report_expected(std::string_view what, antlr4::Parser* parser, antlr4::Token* found) {
+DiagnosticBuilder ErrorStrategy::report_expected(std::string_view what, antlr4::Parser* parser,
+                                                 antlr4::Token* found) {
   std::string found_text = describe(parser, found);
   antlr4::Token* previous = parser->getTokenStream()->LT(-1);
   std::string after;
-  if (previous != nullptr && previous->getType() != Parser::SEMI && previous->getType() != Parser::LBRACE &&
-      !is_closer(previous->getType()) && !text(previous).empty() && text(previous).size() <= 30 &&
+  if (previous != nullptr && previous->getType() != Parser::SEMI &&
+      previous->getType() != Parser::LBRACE && !is_closer(previous->getType()) &&
+      !text(previous).empty() && text(previous).size() <= 30 &&
       !line_break_between(previous, found)) {
     after = " after `" + std::string(text(previous)) + "`";
   }
-  DiagnosticBuilder builder =
-      sink_.report(Code::unexpected_token, range(found), "expected {}{}, found {}", what, after, found_text);
+  DiagnosticBuilder builder = sink_.report(Code::unexpected_token, range(found),
+                                           "expected {}{}, found {}", what, after, found_text);
   const std::size_t type = found->getType();
-  antlr4::Token* const next = type == antlr4::Token::EOF ? nullptr : parser->getTokenStream()->get(found->getTokenIndex() + 1);
+  antlr4::Token* const next = type == antlr4::Token::EOF
+                                  ? nullptr
+                                  : parser->getTokenStream()->get(found->getTokenIndex() + 1);
   if (type == Parser::NUMBER && what == kRankBinding) {
-    builder.hint("the order of rank {} alone begins with `rank r in p[{}]`", text(found), text(found));
-  } else if (type == Parser::SEMI && previous != nullptr && text_.substr(previous->getStopIndex()).starts_with(" // ")) {
+    builder.hint("the order of rank {} alone begins with `rank r in p[{}]`", text(found),
+                 text(found));
+  } else if (type == Parser::SEMI && previous != nullptr &&
+             text_.substr(previous->getStopIndex()).starts_with(" // ")) {
     builder.hint("`//` begins a comment, not a division: integers are divided with `/`");
   } else if (type == Parser::ASSIGN && what.find("block") != std::string_view::npos) {
     builder.hint("values are compared with `==`").fix("==");
   } else if (type == Parser::COLON && what == "`=`" && previous != nullptr) {
     builder.hint("the type follows from the value: write `{} = ...`", text(previous));
-  } else if (parser->getContext()->getRuleIndex() == Parser::RuleParam && what == "`:`" && previous != nullptr) {
+  } else if (parser->getContext()->getRuleIndex() == Parser::RuleParam && what == "`:`" &&
+             previous != nullptr) {
     builder.hint("a parameter has a type, as in `{}: int`", text(previous));
   } else if (type == Parser::COMMA && what == "`)`") {
     builder.hint("a list is written `[a, b]`");
   } else if (type == Parser::PASS && (what == "an expression" || what == "`]`")) {
-    builder.hint("an operation is no value: it is a step of a rank, or the argument of `left(...)`");
+    builder.hint(
+        "an operation is no value: it is a step of a rank, or the argument of `left(...)`");
   } else if (is_keyword(type) && (what == "a name" || what == "an expression")) {
     builder.hint("{} is a reserved word", found_text);
   } else if (type == Parser::DOT && next != nullptr && next->getType() == Parser::NUMBER) {
-    builder.hint("write `0.{}`", text(next)).fix(cover(range(found), range(next)), "0." + std::string(text(next)));
-  } else if (const std::size_t at = found->getTokenIndex(); what == "a name" && at >= 2 && previous != nullptr && previous->getType() == Parser::DOT &&
-             parser->getTokenStream()->get(at - 2)->getType() == Parser::NUMBER && text(parser->getTokenStream()->get(at - 2)).find('.') == std::string_view::npos) {
+    builder.hint("write `0.{}`", text(next))
+        .fix(cover(range(found), range(next)), "0." + std::string(text(next)));
+  } else if (const std::size_t at = found->getTokenIndex();
+             what == "a name" && at >= 2 && previous != nullptr &&
+             previous->getType() == Parser::DOT &&
+             parser->getTokenStream()->get(at - 2)->getType() == Parser::NUMBER &&
+             text(parser->getTokenStream()->get(at - 2)).find('.') == std::string_view::npos) {
     antlr4::Token* const number = parser->getTokenStream()->get(at - 2);
-    builder.hint("write `{}.0`", text(number)).fix(cover(range(number), range(previous)), std::string(text(number)) + ".0");
+    builder.hint("write `{}.0`", text(number))
+        .fix(cover(range(number), range(previous)), std::string(text(number)) + ".0");
   }
   return builder;
 }
 
-std::optional<DiagnosticBuilder> ErrorStrategy::report(antlr4::Parser* parser, antlr4::Token* found) {
+std::optional<DiagnosticBuilder> ErrorStrategy::report(antlr4::Parser* parser,
+                                                       antlr4::Token* found) {
   if (recovering_) return std::nullopt;
   recovering_ = true;
   antlr4::ParserRuleContext* context = parser->getContext();
@@ -257,14 +293,19 @@ std::optional<DiagnosticBuilder> ErrorStrategy::report(antlr4::Parser* parser, a
   std::string_view noun;
   for (auto* outer = context; outer != nullptr && outer->start == found; outer = parent_of(outer)) {
     std::string_view name = noun_of(outer->getRuleIndex());
-    bool is_container = outer->getRuleIndex() == Parser::RuleStmt || outer->getRuleIndex() == Parser::RuleItem;
+    bool is_container =
+        outer->getRuleIndex() == Parser::RuleStmt || outer->getRuleIndex() == Parser::RuleItem;
     if (!name.empty() && (noun.empty() || !is_container)) noun = name;
   }
   antlr4::Token* previous = parser->getTokenStream()->LT(-1);
-  if (!noun.empty()) return report_expected(previous != nullptr && previous->getType() == Parser::RANK ? kRankBinding : noun, parser, found);
+  if (!noun.empty())
+    return report_expected(
+        previous != nullptr && previous->getType() == Parser::RANK ? kRankBinding : noun, parser,
+        found);
 
   // In the middle of a construct: name the token, or the few tokens, that fit.
-  IntervalSet expected = parser->getATN().nextTokens(const_cast<antlr4::atn::ATNState*>(state_of(parser)));
+  IntervalSet expected =
+      parser->getATN().nextTokens(const_cast<antlr4::atn::ATNState*>(state_of(parser)));
   std::vector<std::string> names;
   for (ssize_t type : expected.toList()) {
     if (type > 0) names.push_back(token_name(parser, static_cast<std::size_t>(type)));
@@ -274,7 +315,8 @@ std::optional<DiagnosticBuilder> ErrorStrategy::report(antlr4::Parser* parser, a
     bool block = expected.contains(static_cast<std::size_t>(Parser::LBRACE));
     what = block ? "an expression or a block `{ ... }`" : "an expression";
   } else {
-    for (std::size_t i = 0; i < names.size(); ++i) what += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
+    for (std::size_t i = 0; i < names.size(); ++i)
+      what += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
   }
   return report_expected(what, parser, found);
 }
@@ -289,7 +331,8 @@ void ErrorStrategy::report_coordinate(antlr4::Parser* parser, antlr4::Token* fou
     std::size_t rule = outer->getRuleIndex();
     if (rule == Parser::RuleStmt || rule == Parser::RuleItem || rule == Parser::RuleBlock) break;
     IntervalSet follow = follow_of(parser, outer);
-    for (std::size_t type : {Parser::ON, Parser::INTO, Parser::OVER, Parser::THEN, Parser::LBRACE}) {
+    for (std::size_t type :
+         {Parser::ON, Parser::INTO, Parser::OVER, Parser::THEN, Parser::LBRACE}) {
       if (follow.contains(type)) {
         missing = token_name(parser, type);
         ++candidates;
@@ -300,7 +343,8 @@ void ErrorStrategy::report_coordinate(antlr4::Parser* parser, antlr4::Token* fou
   std::size_t index = found->getTokenIndex();
   antlr4::Token* previous = index > 0 ? parser->getTokenStream()->get(index - 1) : nullptr;
   if (candidates == 1) {
-    DiagnosticBuilder builder = sink_.report(Code::unexpected_token, range(found), "expected {} before `{}`", missing, text(found));
+    DiagnosticBuilder builder = sink_.report(Code::unexpected_token, range(found),
+                                             "expected {} before `{}`", missing, text(found));
     const SourceRange before{file_, range(found).begin, range(found).begin};
     if (missing != "`{`") builder.fix(before, missing.substr(1, missing.size() - 2) + " ");
     return;
@@ -310,16 +354,21 @@ void ErrorStrategy::report_coordinate(antlr4::Parser* parser, antlr4::Token* fou
     first = outer->start;
     if (outer->getRuleIndex() == Parser::RuleStmt) break;
   }
-  std::string_view keyword = first->getType() == Parser::NAME && first == previous ? meant_keyword(text(first)) : std::string_view();
+  std::string_view keyword = first->getType() == Parser::NAME && first == previous
+                                 ? meant_keyword(text(first))
+                                 : std::string_view();
   if (!keyword.empty()) {
-    sink_.report(Code::unexpected_token, range(first), "`{}` begins no statement", text(first)).did_you_mean(keyword, text(first));
+    sink_.report(Code::unexpected_token, range(first), "`{}` begins no statement", text(first))
+        .did_you_mean(keyword, text(first));
     return;
   }
-  DiagnosticBuilder builder = previous == nullptr || text(previous).empty()
-                                  ? sink_.report(Code::unexpected_token, range(found), "unexpected `{}`", text(found))
-                                  : sink_.report(Code::unexpected_token, range(found), "unexpected `{}` after `{}`", text(found),
-                                                 text(previous));
-  builder.hint("a further coordinate of a selector has an index, as in `stage[0] {}[1]`", text(found));
+  DiagnosticBuilder builder =
+      previous == nullptr || text(previous).empty()
+          ? sink_.report(Code::unexpected_token, range(found), "unexpected `{}`", text(found))
+          : sink_.report(Code::unexpected_token, range(found), "unexpected `{}` after `{}`",
+                         text(found), text(previous));
+  builder.hint("a further coordinate of a selector has an index, as in `stage[0] {}[1]`",
+               text(found));
 }
 
 void ErrorStrategy::report_end_of_statement(antlr4::Parser* parser) {
@@ -332,9 +381,14 @@ void ErrorStrategy::report_end_of_statement(antlr4::Parser* parser) {
     auto* last = dynamic_cast<antlr4::ParserRuleContext*>(context->children.back());
     antlr4::Token* first = last != nullptr ? last->start : nullptr;
     const std::size_t begins = first != nullptr ? first->getType() : antlr4::Token::EOF;
-    if (found->getType() == Parser::COMMA && (begins == Parser::CURSOR || begins == Parser::LET || begins == Parser::VAR)) {
-      sink_.report(Code::unexpected_token, range(found), "expected the end of the statement, found `,`")
-          .hint("each name has a statement of its own: `{}` comes before every one, after a `;` or a line end", text(first));
+    if (found->getType() == Parser::COMMA &&
+        (begins == Parser::CURSOR || begins == Parser::LET || begins == Parser::VAR)) {
+      sink_
+          .report(Code::unexpected_token, range(found),
+                  "expected the end of the statement, found `,`")
+          .hint(
+              "each name has a statement of its own: `{}` comes before every one, after a `;` or a line end",
+              text(first));
       return;
     }
     if (first != nullptr && first->getType() == Parser::NAME) {
@@ -342,38 +396,50 @@ void ErrorStrategy::report_end_of_statement(antlr4::Parser* parser) {
       bool two_words = second == Parser::NAME || is_keyword(second);
       std::string_view keyword = two_words ? meant_keyword(text(first)) : std::string_view();
       if (!keyword.empty()) {
-        sink_.report(Code::unexpected_token, range(first), "`{}` begins no statement", text(first)).did_you_mean(keyword, text(first));
+        sink_.report(Code::unexpected_token, range(first), "`{}` begins no statement", text(first))
+            .did_you_mean(keyword, text(first));
         return;
       }
     }
   }
   if (!at_item && found->getType() == Parser::PASS) {
-    sink_.report(Code::unexpected_token, range(found), "expected the end of the statement, found `{}`", text(found))
+    sink_
+        .report(Code::unexpected_token, range(found),
+                "expected the end of the statement, found `{}`", text(found))
         .hint("operations are separated by `;` or line ends; `&` overlaps them");
     return;
   }
-  if (!at_item && (found->getType() == Parser::FOR || found->getType() == Parser::REPEAT || found->getType() == Parser::IF)) {
-    sink_.report(Code::unexpected_token, range(found), "expected the end of the statement, found `{}`", text(found)).hint("statements on one line are separated by `;`");
+  if (!at_item && (found->getType() == Parser::FOR || found->getType() == Parser::REPEAT ||
+                   found->getType() == Parser::IF)) {
+    sink_
+        .report(Code::unexpected_token, range(found),
+                "expected the end of the statement, found `{}`", text(found))
+        .hint("statements on one line are separated by `;`");
     return;
   }
-  report_expected(at_item ? "the end of the declaration" : "the end of the statement", parser, found);
+  report_expected(at_item ? "the end of the declaration" : "the end of the statement", parser,
+                  found);
 }
 
 void ErrorStrategy::reportError(antlr4::Parser* parser, const antlr4::RecognitionException& error) {
   antlr4::Token* found = error.getOffendingToken();
   // A decision may have looked further ahead; the place of the mistake is its first token.
-  if (auto* undecided = dynamic_cast<const antlr4::NoViableAltException*>(&error)) found = undecided->getStartToken();
+  if (auto* undecided = dynamic_cast<const antlr4::NoViableAltException*>(&error))
+    found = undecided->getStartToken();
   report(parser, found);
 }
 
 /// Offers to insert a keyword or a mark after the token before.
-void ErrorStrategy::offer_missing(std::optional<DiagnosticBuilder> builder, antlr4::Parser* parser, std::size_t type) const {
+void ErrorStrategy::offer_missing(std::optional<DiagnosticBuilder> builder, antlr4::Parser* parser,
+                                  std::size_t type) const {
   const std::string literal = parser->getVocabulary().getLiteralName(type);  // 'on'
   antlr4::Token* const previous = parser->getTokenStream()->LT(-1);
   if (!builder || previous == nullptr || literal.size() < 3 || type == Parser::SEMI) return;
   const SourceRange behind{file_, range(previous).end, range(previous).end};
   const std::string word = literal.substr(1, literal.size() - 2);
-  builder->fix(behind, type == Parser::COMMA || type == Parser::COLON || is_closer(type) ? word : " " + word);
+  builder->fix(behind, type == Parser::COMMA || type == Parser::COLON || is_closer(type)
+                           ? word
+                           : " " + word);
 }
 
 antlr4::Token* ErrorStrategy::conjure(antlr4::Parser* parser, std::size_t type) {
@@ -396,7 +462,8 @@ antlr4::Token* ErrorStrategy::recoverInline(antlr4::Parser* parser) {
   antlr4::atn::Transition* transition = state->transitions[0];
   IntervalSet expected = atn.nextTokens(const_cast<antlr4::atn::ATNState*>(state));
 
-  if ((rule == Parser::RuleBlock || rule == Parser::RuleProgram) && expected.contains(static_cast<std::size_t>(Parser::SEMI))) {
+  if ((rule == Parser::RuleBlock || rule == Parser::RuleProgram) &&
+      expected.contains(static_cast<std::size_t>(Parser::SEMI))) {
     report_end_of_statement(parser);
     skip(parser, distance_to_end(input));
     antlr4::Token* end = input->LT(1);
@@ -412,12 +479,19 @@ antlr4::Token* ErrorStrategy::recoverInline(antlr4::Parser* parser) {
   antlr4::Token* previous = input->LT(-1);
   bool same_line = previous == nullptr || !line_break_between(previous, found);
   bool wants_name = expected.contains(static_cast<std::size_t>(Parser::NAME));
-  if (wants_name && is_keyword(type) && same_line && !recovering_ && behind.contains(input->LA(2))) {
-    const antlr4::ParserRuleContext* outer = rule == Parser::RuleName ? parent_of(context) : context;
-    const bool library = outer != nullptr && outer->getRuleIndex() == Parser::RuleItem && outer->start->getType() == Parser::USE &&
+  if (wants_name && is_keyword(type) && same_line && !recovering_ &&
+      behind.contains(input->LA(2))) {
+    const antlr4::ParserRuleContext* outer =
+        rule == Parser::RuleName ? parent_of(context) : context;
+    const bool library = outer != nullptr && outer->getRuleIndex() == Parser::RuleItem &&
+                         outer->start->getType() == Parser::USE &&
                          text(input->get(outer->start->getTokenIndex() + 1)) == "std";
-    sink_.report(Code::reserved_word, range(found), "`{}` is a reserved word and cannot be a name", text(found))
-        .hint("{}", library ? "the parts of the standard library are `std.schedules` and `std.models`" : "choose another name");
+    sink_
+        .report(Code::reserved_word, range(found), "`{}` is a reserved word and cannot be a name",
+                text(found))
+        .hint("{}", library
+                        ? "the parts of the standard library are `std.schedules` and `std.models`"
+                        : "choose another name");
     parser->consume();
     return found;
   }
@@ -434,19 +508,22 @@ antlr4::Token* ErrorStrategy::recoverInline(antlr4::Parser* parser) {
   // One token is missing: the present one fits after it.
   if (behind.contains(type)) {
     std::optional<DiagnosticBuilder> builder = report(parser, found);
-    if (expected.size() == 1) offer_missing(std::move(builder), parser, static_cast<std::size_t>(expected.getMinElement()));
+    if (expected.size() == 1)
+      offer_missing(std::move(builder), parser, static_cast<std::size_t>(expected.getMinElement()));
     return conjure(parser, static_cast<std::size_t>(expected.getMinElement()));
   }
   // Another word in its place: `in` for `into`.
   bool is_word = is_keyword(type) || type == Parser::NAME;
-  if (is_word && same_line && behind.contains(input->LA(2)) && is_keyword(static_cast<std::size_t>(expected.getMinElement()))) {
+  if (is_word && same_line && behind.contains(input->LA(2)) &&
+      is_keyword(static_cast<std::size_t>(expected.getMinElement()))) {
     report(parser, found);
     recovering_ = false;
     parser->consume();
     return found;
   }
   // A token too many.
-  bool removable = type != Parser::SEMI && type != antlr4::Token::EOF && !is_opener(type) && !is_closer(type);
+  bool removable =
+      type != Parser::SEMI && type != antlr4::Token::EOF && !is_opener(type) && !is_closer(type);
   if (removable && expected.contains(input->LA(2))) {
     report(parser, found);
     recovering_ = true;
@@ -491,7 +568,8 @@ void ErrorStrategy::sync(antlr4::Parser* parser) {
   std::size_t rule = context->getRuleIndex();
   if (rule != Parser::RuleBlock && rule != Parser::RuleProgram) return;
   antlr4::TokenStream* input = parser->getTokenStream();
-  IntervalSet expected = parser->getATN().nextTokens(const_cast<antlr4::atn::ATNState*>(state_of(parser)));
+  IntervalSet expected =
+      parser->getATN().nextTokens(const_cast<antlr4::atn::ATNState*>(state_of(parser)));
   if (expected.contains(static_cast<std::size_t>(Parser::SEMI))) return;
   bool reported = false;
   while (!expected.contains(input->LA(1)) && input->LA(1) != antlr4::Token::EOF) {
@@ -500,9 +578,12 @@ void ErrorStrategy::sync(antlr4::Parser* parser) {
       if (rule == Parser::RuleBlock) {
         report_expected(noun_of(Parser::RuleStmt), parser, found);
       } else {
-        DiagnosticBuilder builder = sink_.report(Code::unexpected_token, range(found), "expected {}, found {}",
-                                                 noun_of(Parser::RuleItem), describe(parser, found));
-        std::string_view keyword = found->getType() == Parser::NAME ? meant_keyword(text(found), kItemKeywords) : std::string_view();
+        DiagnosticBuilder builder =
+            sink_.report(Code::unexpected_token, range(found), "expected {}, found {}",
+                         noun_of(Parser::RuleItem), describe(parser, found));
+        std::string_view keyword = found->getType() == Parser::NAME
+                                       ? meant_keyword(text(found), kItemKeywords)
+                                       : std::string_view();
         if (!keyword.empty() && keyword != text(found)) {
           builder.did_you_mean(keyword, text(found));
         } else if (!begins_item(found->getType())) {

@@ -17,7 +17,8 @@ namespace piper::parse {
 
 class ErrorStrategy : public antlr4::ANTLRErrorStrategy {
  public:
-  ErrorStrategy(std::string_view text, FileId file, SelectedReports& sink) : text_(text), file_(file), sink_(sink) {}
+  ErrorStrategy(std::string_view text, FileId file, SelectedReports& sink)
+      : text_(text), file_(file), sink_(sink) {}
 
   void reset(antlr4::Parser*) override { recovering_ = false; }
   void reportMatch(antlr4::Parser*) override { recovering_ = false; }
@@ -33,8 +34,10 @@ class ErrorStrategy : public antlr4::ANTLRErrorStrategy {
   std::optional<DiagnosticBuilder> report(antlr4::Parser* parser, antlr4::Token* found);
   void report_end_of_statement(antlr4::Parser* parser);
   void report_coordinate(antlr4::Parser* parser, antlr4::Token* found);
-  DiagnosticBuilder report_expected(std::string_view expected, antlr4::Parser* parser, antlr4::Token* found);
-  void offer_missing(std::optional<DiagnosticBuilder> builder, antlr4::Parser* parser, std::size_t type) const;
+  DiagnosticBuilder report_expected(std::string_view expected, antlr4::Parser* parser,
+                                    antlr4::Token* found);
+  void offer_missing(std::optional<DiagnosticBuilder> builder, antlr4::Parser* parser,
+                     std::size_t type) const;
   antlr4::Token* conjure(antlr4::Parser* parser, std::size_t type);
 
   SourceRange range(const antlr4::Token* token) const;

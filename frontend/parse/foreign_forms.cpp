@@ -18,7 +18,8 @@ using Where = ForeignForm::Where;
 // A longer form comes before one with the same beginning.
 constexpr ForeignForm kForms[] = {
     // operators
-    {"&&", Where::anywhere, "and", "write `and`; steps are overlapped by one `&`", "let x = a && b"},
+    {"&&", Where::anywhere, "and", "write `and`; steps are overlapped by one `&`",
+     "let x = a && b"},
     {"||", Where::anywhere, "or", "write `or`", "let x = a || b"},
     {"===", Where::anywhere, "==", "write `==`", "let x = a === b"},
     {"!==", Where::anywhere, "!=", "write `!=`", "let x = a !== b"},
@@ -26,16 +27,24 @@ constexpr ForeignForm kForms[] = {
     {"!", Where::anywhere, "not", "write `not`, or `!=` where two values differ", "let x = !a"},
     {"**", Where::anywhere, "*", "there is no power: write `x * x`, or a loop", "let x = a ** 2"},
     {"^", Where::operand, "*", "there are no powers and no operations on bits", "let x = a ^ 2"},
-    {"...", Where::anywhere, "..", "a range leaves its end out: write `0..4` for 0, 1, 2 and 3", "let x = mb[0...3]"},
-    {"..=", Where::anywhere, "..", "a range leaves its end out: write `..$next`", "let x = mb[0..=3]"},
-    {"=>", Where::anywhere, "->", "write `->` before the type of a result, `>=` to compare", "def f() => int { return 1 }"},
+    {"...", Where::anywhere, "..", "a range leaves its end out: write `0..4` for 0, 1, 2 and 3",
+     "let x = mb[0...3]"},
+    {"..=", Where::anywhere, "..", "a range leaves its end out: write `..$next`",
+     "let x = mb[0..=3]"},
+    {"=>", Where::anywhere, "->", "write `->` before the type of a result, `>=` to compare",
+     "def f() => int { return 1 }"},
     {"?", Where::operand, "then", "write `if condition then a else b`", "let x = a ? 1 : 2"},
-    {"if", Where::operand, "then", "write `if condition then a else b`; a statement stands inside, `if condition { ... }`", "let x = 1 if a else 2"},
+    {"if", Where::operand, "then",
+     "write `if condition then a else b`; a statement stands inside, `if condition { ... }`",
+     "let x = 1 if a else 2"},
     {"is", Where::operand, "==", "write `==`", "let x = a is 3"},
-    {"lambda", Where::anywhere, "", "a function has a name: write `def f(x: int) -> int { return ... }` beside the other declarations", "let x = lambda y: y + 1"},
+    {"lambda", Where::anywhere, "",
+     "a function has a name: write `def f(x: int) -> int { return ... }` beside the other declarations",
+     "let x = lambda y: y + 1"},
     {":", Where::index, "..", "write `$left..$right$by`", "let x = mb[0:4]"},
     // statements
-    {"=", Where::argument, ":", "an argument follows its name and a colon: write `$name: $right`", "let x = f(a, rate = 0.1)"},
+    {"=", Where::argument, ":", "an argument follows its name and a colon: write `$name: $right`",
+     "let x = f(a, rate = 0.1)"},
     {"+=", Where::declared, "=", "write `$name = $name + $rest`", "x += 1"},
     {"-=", Where::declared, "=", "write `$name = $name - $rest`", "x -= a + b"},
     {"*=", Where::declared, "=", "write `$name = $name * $rest`", "x *= 2"},
@@ -46,15 +55,25 @@ constexpr ForeignForm kForms[] = {
     {":=", Where::declared, "=", "write `let $name = $rest`", "x := a"},
     {":=", Where::let, "=", "write `=`", "let x := a"},
     {"==", Where::let, "=", "`==` compares; a name is given its value with `=`", "let x == a"},
-    {"int", Where::statement, "let", "write `let`, or `var` for a value that changes; the type follows from the value", "int x = a"},
-    {"float", Where::statement, "let", "write `let`, or `var` for a value that changes; the type follows from the value", "float x = a"},
-    {"auto", Where::statement, "let", "write `let`, or `var` for a value that changes", "auto x = a"},
+    {"int", Where::statement, "let",
+     "write `let`, or `var` for a value that changes; the type follows from the value",
+     "int x = a"},
+    {"float", Where::statement, "let",
+     "write `let`, or `var` for a value that changes; the type follows from the value",
+     "float x = a"},
+    {"auto", Where::statement, "let", "write `let`, or `var` for a value that changes",
+     "auto x = a"},
     {"const", Where::statement, "let", "write `let`", "const x = a"},
     {"val", Where::statement, "let", "write `let`", "val x = a"},
-    {"elif", Where::clause, "else if", "write `} else if ... {`", "if a { let x = 1 } elif b { let x = 2 }"},
-    {"elseif", Where::clause, "else if", "write `} else if ... {`", "if a { let x = 1 } elseif b { let x = 2 }"},
-    {"while", Where::clause, "if", "every loop is counted: write `repeat n { ... }` or `for i in 0..n { ... }`", "while a > 0 { F c }"},
-    {"loop", Where::clause, "if true", "every loop is counted: write `repeat n { ... }` or `for i in 0..n { ... }`", "loop { F c }"},
+    {"elif", Where::clause, "else if", "write `} else if ... {`",
+     "if a { let x = 1 } elif b { let x = 2 }"},
+    {"elseif", Where::clause, "else if", "write `} else if ... {`",
+     "if a { let x = 1 } elseif b { let x = 2 }"},
+    {"while", Where::clause, "if",
+     "every loop is counted: write `repeat n { ... }` or `for i in 0..n { ... }`",
+     "while a > 0 { F c }"},
+    {"loop", Where::clause, "if true",
+     "every loop is counted: write `repeat n { ... }` or `for i in 0..n { ... }`", "loop { F c }"},
     // steps
     {"f", Where::statement, "F", "a pass is a capital letter: write `F $rest`", "f a"},
     {"b", Where::statement, "B", "a pass is a capital letter: write `B $rest`", "b stage[0] mb[1]"},
@@ -64,23 +83,36 @@ constexpr ForeignForm kForms[] = {
     {"bwd", Where::statement, "B", "write `B $rest`", "bwd a"},
     {"forward", Where::statement, "F", "write `F $rest`", "forward stage[0] mb[1]"},
     {"backward", Where::statement, "B", "write `B $rest`", "backward a"},
-    {",", Where::step, ";", "steps are separated by `;` or line ends, and `&` overlaps them", "F a, B a"},
+    {",", Where::step, ";", "steps are separated by `;` or line ends, and `&` overlaps them",
+     "F a, B a"},
     // declarations
     {"fn", Where::item, "def", "write `def`", "fn f() -> int { return 1 }"},
     {"func", Where::item, "def", "write `def`", "func f() -> int { return 1 }"},
     {"function", Where::item, "def", "write `def`", "function f() -> int { return 1 }"},
-    {"import", Where::item, "use", "write `use $path`, which names one `.pipe` file: a path from here, or one of `std`", "import std.schedules.zbv"},
-    {"from", Where::item, "use", "write `use $path`, which names one `.pipe` file: a path from here, or one of `std`", "from std.schedules import zbv"},
-    {"include", Where::item, "use", "write `use $path`, which names one `.pipe` file: a path from here, or one of `std`", "include \"lib/mine.pipe\""},
-    {"using", Where::item, "use", "write `use $path`, which names one `.pipe` file: a path from here, or one of `std`", "using std.schedules.zbv"},
+    {"import", Where::item, "use",
+     "write `use $path`, which names one `.pipe` file: a path from here, or one of `std`",
+     "import std.schedules.zbv"},
+    {"from", Where::item, "use",
+     "write `use $path`, which names one `.pipe` file: a path from here, or one of `std`",
+     "from std.schedules import zbv"},
+    {"include", Where::item, "use",
+     "write `use $path`, which names one `.pipe` file: a path from here, or one of `std`",
+     "include \"lib/mine.pipe\""},
+    {"using", Where::item, "use",
+     "write `use $path`, which names one `.pipe` file: a path from here, or one of `std`",
+     "using std.schedules.zbv"},
 };
 
 bool ends_operand(std::size_t type) {
   switch (type) {
-    case Lexer::NAME: case Lexer::NUMBER: case Lexer::STRING: case Lexer::TRUE: case Lexer::FALSE: case Lexer::RPAREN: case Lexer::RBRACKET:
-      return true;
-    default:
-      return false;
+    case Lexer::NAME:
+    case Lexer::NUMBER:
+    case Lexer::STRING:
+    case Lexer::TRUE:
+    case Lexer::FALSE:
+    case Lexer::RPAREN:
+    case Lexer::RBRACKET: return true;
+    default: return false;
   }
 }
 
@@ -89,7 +121,9 @@ std::vector<std::size_t> types_of(std::string_view words) {
   antlr4::ANTLRInputStream input{std::string(words)};
   Lexer lexer(&input);
   std::vector<std::size_t> types;
-  for (auto token = lexer.nextToken(); token->getType() != antlr4::Token::EOF; token = lexer.nextToken()) types.push_back(token->getType());
+  for (auto token = lexer.nextToken(); token->getType() != antlr4::Token::EOF;
+       token = lexer.nextToken())
+    types.push_back(token->getType());
   return types;
 }
 
@@ -97,7 +131,8 @@ bool is_word(std::string_view text) { return (text[0] | 0x20) >= 'a' && (text[0]
 
 class Replacer {
  public:
-  Replacer(RawTokens& tokens, std::string_view text, FileId file, SelectedReports& sink) : tokens_(tokens), text_(text), file_(file), sink_(sink) {}
+  Replacer(RawTokens& tokens, std::string_view text, FileId file, SelectedReports& sink)
+      : tokens_(tokens), text_(text), file_(file), sink_(sink) {}
 
   void run() {
     for (next_ = 0; next_ < tokens_.size();) {
@@ -115,28 +150,40 @@ class Replacer {
  private:
   struct Bracket {
     std::size_t type;
-    std::size_t first;      // the token behind it
-    bool index;             // after a name or an index
-    std::uint32_t from;     // where the element began
+    std::size_t first;   // the token behind it
+    bool index;          // after a name or an index
+    std::uint32_t from;  // where the element began
     std::size_t colons = 0;
   };
 
-  std::string_view text(const Token& token) const { return text_.substr(token.begin, token.end - token.begin); }
+  std::string_view text(const Token& token) const {
+    return text_.substr(token.begin, token.end - token.begin);
+  }
   bool in_brackets() const { return !brackets_.empty(); }
-  const RawToken* at(std::size_t position) const { return position < tokens_.size() ? &tokens_[position] : nullptr; }
+  const RawToken* at(std::size_t position) const {
+    return position < tokens_.size() ? &tokens_[position] : nullptr;
+  }
   /// The token before the next one, as the parser will read it, on the same line.
-  const RawToken* before() const { return result_.empty() || tokens_[next_].first_on_line ? nullptr : &result_.back(); }
+  const RawToken* before() const {
+    return result_.empty() || tokens_[next_].first_on_line ? nullptr : &result_.back();
+  }
   bool at_statement() const { return next_ == statement_; }
-  std::size_t statement_type() const { return statement_ < tokens_.size() ? tokens_[statement_].type : antlr4::Token::EOF; }
+  std::size_t statement_type() const {
+    return statement_ < tokens_.size() ? tokens_[statement_].type : antlr4::Token::EOF;
+  }
 
   void begin_statement() {
     const RawToken& token = tokens_[next_];
     if (token.first_on_line && brackets_end_before(token.type)) brackets_.clear();
-    if (in_brackets() || (token.type == Lexer::BACKWARD && statement_type() == Lexer::CURSOR)) return;
+    if (in_brackets() || (token.type == Lexer::BACKWARD && statement_type() == Lexer::CURSOR))
+      return;
     const std::size_t previous = result_.empty() ? std::size_t{Lexer::SEMI} : result_.back().type;
-    const bool behind = previous == Lexer::SEMI || previous == Lexer::LBRACE || previous == Lexer::AMPERSAND;
+    const bool behind =
+        previous == Lexer::SEMI || previous == Lexer::LBRACE || previous == Lexer::AMPERSAND;
     const bool behind_slot = previous == Lexer::COLON && statement_type() == Lexer::AT;
-    if (behind || behind_slot || (token.first_on_line && (ends_operand(previous) || previous == Lexer::MODEL || previous == Lexer::PASS || previous == Lexer::RBRACE))) {
+    if (behind || behind_slot ||
+        (token.first_on_line && (ends_operand(previous) || previous == Lexer::MODEL ||
+                                 previous == Lexer::PASS || previous == Lexer::RBRACE))) {
       statement_ = next_;
     }
   }
@@ -144,17 +191,30 @@ class Replacer {
   /// An open bracket must not hide the text after it.
   static bool brackets_end_before(std::size_t type) {
     switch (type) {
-      case Lexer::LET: case Lexer::VAR: case Lexer::RETURN: case Lexer::REQUIRE: case Lexer::RANK: case Lexer::CURSOR: case Lexer::PLACE: case Lexer::RBRACE:
-      case Lexer::DEF: case Lexer::SCHEDULE: case Lexer::TRAIN: case Lexer::MACHINE: case Lexer::MESH: case Lexer::USE: case Lexer::PARAM:
-        return true;
-      default:
-        return false;
+      case Lexer::LET:
+      case Lexer::VAR:
+      case Lexer::RETURN:
+      case Lexer::REQUIRE:
+      case Lexer::RANK:
+      case Lexer::CURSOR:
+      case Lexer::PLACE:
+      case Lexer::RBRACE:
+      case Lexer::DEF:
+      case Lexer::SCHEDULE:
+      case Lexer::TRAIN:
+      case Lexer::MACHINE:
+      case Lexer::MESH:
+      case Lexer::USE:
+      case Lexer::PARAM: return true;
+      default: return false;
     }
   }
 
   void track_brackets(const RawToken& token) {
     if (token.type == Lexer::LPAREN || token.type == Lexer::LBRACKET) {
-      const bool index = token.type == Lexer::LBRACKET && !result_.empty() && (result_.back().type == Lexer::NAME || result_.back().type == Lexer::RBRACKET);
+      const bool index =
+          token.type == Lexer::LBRACKET && !result_.empty() &&
+          (result_.back().type == Lexer::NAME || result_.back().type == Lexer::RBRACKET);
       brackets_.push_back({token.type, next_ + 1, index, token.end});
     } else if ((token.type == Lexer::RPAREN || token.type == Lexer::RBRACKET) && in_brackets()) {
       brackets_.pop_back();
@@ -178,7 +238,9 @@ class Replacer {
     return tokens_[next_ + count - 1].end == end ? count : 0;
   }
 
-  bool stands_on_line(const RawToken* token) const { return token != nullptr && !token->first_on_line; }
+  bool stands_on_line(const RawToken* token) const {
+    return token != nullptr && !token->first_on_line;
+  }
 
   bool line_opens_block() const {
     const RawToken* last = &tokens_[next_];
@@ -194,21 +256,33 @@ class Replacer {
     const RawToken* behind = at(next_ + count);
     if (!stands_on_line(behind)) behind = nullptr;
     switch (form.where) {
-      case Where::anywhere: return !is_word(form.text) || takes_parameters(behind, at(next_ + count + 1));
-      case Where::item: return depth_ == 0 && at_statement() && behind != nullptr && (behind->type == Lexer::NAME || names_file(form, behind));
+      case Where::anywhere:
+        return !is_word(form.text) || takes_parameters(behind, at(next_ + count + 1));
+      case Where::item:
+        return depth_ == 0 && at_statement() && behind != nullptr &&
+               (behind->type == Lexer::NAME || names_file(form, behind));
       case Where::statement: {
         if (!at_statement() || behind == nullptr || behind->type != Lexer::NAME) return false;
         const RawToken* further = at(next_ + count + 1);
         const bool gives_value = stands_on_line(further) && further->type == Lexer::ASSIGN;
         return gives_value == (form.instead == "let");
       }
-      case Where::clause: return behind != nullptr && behind->type != Lexer::ASSIGN && (at_statement() || (previous != nullptr && previous->type == Lexer::RBRACE)) && line_opens_block();
+      case Where::clause:
+        return behind != nullptr && behind->type != Lexer::ASSIGN &&
+               (at_statement() || (previous != nullptr && previous->type == Lexer::RBRACE)) &&
+               line_opens_block();
       case Where::operand:
-        return previous != nullptr && ends_operand(previous->type) && !at_statement() && behind != nullptr && behind->type != Lexer::LBRACKET &&
+        return previous != nullptr && ends_operand(previous->type) && !at_statement() &&
+               behind != nullptr && behind->type != Lexer::LBRACKET &&
                behind->type != Lexer::ASSIGN;
-      case Where::declared: return next_ == statement_ + 1 && tokens_[statement_].type == Lexer::NAME;
-      case Where::let: return next_ == statement_ + 2 && (statement_type() == Lexer::LET || statement_type() == Lexer::VAR);
-      case Where::step: return depth_ > 0 && !in_brackets() && statement_type() == Lexer::PASS && behind != nullptr && behind->type == Lexer::PASS;
+      case Where::declared:
+        return next_ == statement_ + 1 && tokens_[statement_].type == Lexer::NAME;
+      case Where::let:
+        return next_ == statement_ + 2 &&
+               (statement_type() == Lexer::LET || statement_type() == Lexer::VAR);
+      case Where::step:
+        return depth_ > 0 && !in_brackets() && statement_type() == Lexer::PASS &&
+               behind != nullptr && behind->type == Lexer::PASS;
       case Where::index: return fits_index();
       case Where::argument: return names_argument();
     }
@@ -216,28 +290,42 @@ class Replacer {
   }
 
   /// `import "lib/mine.pipe"`.
-  static bool names_file(const ForeignForm& form, const RawToken* behind) { return form.where == Where::item && form.instead == "use" && behind != nullptr && behind->type == Lexer::STRING; }
+  static bool names_file(const ForeignForm& form, const RawToken* behind) {
+    return form.where == Where::item && form.instead == "use" && behind != nullptr &&
+           behind->type == Lexer::STRING;
+  }
 
   /// `x:` or `x, y:`.
   static bool takes_parameters(const RawToken* behind, const RawToken* further) {
-    return behind != nullptr && behind->type == Lexer::NAME && further != nullptr && (further->type == Lexer::COLON || further->type == Lexer::COMMA);
+    return behind != nullptr && behind->type == Lexer::NAME && further != nullptr &&
+           (further->type == Lexer::COLON || further->type == Lexer::COMMA);
   }
 
   /// `f(x = 1)`; not the parameters of a declaration.
   bool names_argument() const {
-    if (!in_brackets() || brackets_.back().type != Lexer::LPAREN || result_.size() < 2 || result_.back().type != Lexer::NAME) return false;
+    if (!in_brackets() || brackets_.back().type != Lexer::LPAREN || result_.size() < 2 ||
+        result_.back().type != Lexer::NAME)
+      return false;
     const std::size_t first = result_[result_.size() - 2].type;
     switch (statement_type()) {
-      case Lexer::DEF: case Lexer::SCHEDULE: case Lexer::MODEL: return false;
+      case Lexer::DEF:
+      case Lexer::SCHEDULE:
+      case Lexer::MODEL: return false;
       default: return first == Lexer::LPAREN || first == Lexer::COMMA;
     }
   }
 
   /// A colon in an index; not that of `for`, and not that of a dimension `w[dim: 4]`.
   bool fits_index() const {
-    if (!in_brackets() || !brackets_.back().index || tokens_[brackets_.back().first].type == Lexer::FOR) return false;
+    if (!in_brackets() || !brackets_.back().index ||
+        tokens_[brackets_.back().first].type == Lexer::FOR)
+      return false;
     switch (statement_type()) {
-      case Lexer::WEIGHT: case Lexer::INPUT: case Lexer::DEF: case Lexer::SCHEDULE: case Lexer::MODEL: return false;
+      case Lexer::WEIGHT:
+      case Lexer::INPUT:
+      case Lexer::DEF:
+      case Lexer::SCHEDULE:
+      case Lexer::MODEL: return false;
       default: return depth_ > 0;
     }
   }
@@ -246,7 +334,8 @@ class Replacer {
   std::string_view rest(std::size_t position) const {
     if (!stands_on_line(at(position))) return {};
     std::size_t last = position;
-    for (std::size_t i = position; at(i) != nullptr && (i == position || stands_on_line(at(i))); ++i) {
+    for (std::size_t i = position; at(i) != nullptr && (i == position || stands_on_line(at(i)));
+         ++i) {
       if (tokens_[i].type == Lexer::SEMI || tokens_[i].type == Lexer::RBRACE) break;
       last = i;
     }
@@ -258,10 +347,17 @@ class Replacer {
   std::string path(std::size_t position) const {
     std::string path;
     std::size_t i = position;
-    if (stands_on_line(at(i)) && tokens_[i].type == Lexer::STRING) return path_of_file(text(tokens_[i]));
-    for (; stands_on_line(at(i)) && tokens_[i].type == (path.empty() || path.back() == '.' ? Lexer::NAME : Lexer::DOT); ++i) path += text(tokens_[i]);
-    const bool imports = path.starts_with("std.") && stands_on_line(at(i + 1)) && text(tokens_[i]) == "import" && tokens_[i + 1].type == Lexer::NAME;
-    return imports ? path + "." + std::string(text(tokens_[i + 1])) : path.empty() ? "lib.mine" : path;
+    if (stands_on_line(at(i)) && tokens_[i].type == Lexer::STRING)
+      return path_of_file(text(tokens_[i]));
+    for (; stands_on_line(at(i)) &&
+           tokens_[i].type == (path.empty() || path.back() == '.' ? Lexer::NAME : Lexer::DOT);
+         ++i)
+      path += text(tokens_[i]);
+    const bool imports = path.starts_with("std.") && stands_on_line(at(i + 1)) &&
+                         text(tokens_[i]) == "import" && tokens_[i + 1].type == Lexer::NAME;
+    return imports        ? path + "." + std::string(text(tokens_[i + 1]))
+           : path.empty() ? "lib.mine"
+                          : path;
   }
 
   /// `"lib/mine.pipe"` as `lib.mine`, if it has that form.
@@ -271,17 +367,21 @@ class Replacer {
     if (file.starts_with("./")) file.remove_prefix(2);
     std::string path(file);
     std::replace(path.begin(), path.end(), '/', '.');
-    const bool named = !path.empty() && std::all_of(path.begin(), path.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.'; });
+    const bool named = !path.empty() && std::all_of(path.begin(), path.end(), [](unsigned char c) {
+      return std::isalnum(c) != 0 || c == '_' || c == '.';
+    });
     return named ? path : "lib.mine";
   }
 
   /// The part of an index after the form.
   std::string_view right(std::size_t position) const {
     std::size_t depth = 0, last = position;
-    for (std::size_t i = position; at(i) != nullptr && (i == position || stands_on_line(at(i))); ++i) {
+    for (std::size_t i = position; at(i) != nullptr && (i == position || stands_on_line(at(i)));
+         ++i) {
       const std::size_t type = tokens_[i].type;
-      if (depth == 0 && (type == Lexer::RBRACKET || type == Lexer::RPAREN || type == Lexer::COMMA || type == Lexer::COLON || type == Lexer::SEMI ||
-                         type == Lexer::LBRACE || type == Lexer::RBRACE)) {
+      if (depth == 0 && (type == Lexer::RBRACKET || type == Lexer::RPAREN || type == Lexer::COMMA ||
+                         type == Lexer::COLON || type == Lexer::SEMI || type == Lexer::LBRACE ||
+                         type == Lexer::RBRACE)) {
         if (i == position) return {};
         break;
       }
@@ -289,12 +389,15 @@ class Replacer {
       if ((type == Lexer::RPAREN || type == Lexer::RBRACKET) && depth > 0) --depth;
       last = i;
     }
-    return at(position) == nullptr ? std::string_view() : text_.substr(tokens_[position].begin, tokens_[last].end - tokens_[position].begin);
+    return at(position) == nullptr
+               ? std::string_view()
+               : text_.substr(tokens_[position].begin, tokens_[last].end - tokens_[position].begin);
   }
 
   std::string_view left() const {
     if (!in_brackets()) return {};
-    std::string_view text = text_.substr(brackets_.back().from, tokens_[next_].begin - brackets_.back().from);
+    std::string_view text =
+        text_.substr(brackets_.back().from, tokens_[next_].begin - brackets_.back().from);
     while (text.starts_with(' ')) text.remove_prefix(1);
     while (text.ends_with(' ')) text.remove_suffix(1);
     return text;
@@ -303,20 +406,29 @@ class Replacer {
   std::string hint(const ForeignForm& form, std::size_t count) const {
     std::string out(form.hint);
     const auto fill = [&](std::string_view word, const std::string& value) {
-      for (std::size_t at = 0; (at = out.find(word, at)) != std::string::npos; at += value.size()) out.replace(at, word.size(), value);
+      for (std::size_t at = 0; (at = out.find(word, at)) != std::string::npos; at += value.size())
+        out.replace(at, word.size(), value);
     };
     const std::string_view behind = rest(next_ + count), to = right(next_ + count);
     // Behind all operators but `+` a sum needs its parentheses.
-    const bool several = form.where == Where::declared && form.text != "+=" && form.text != ":=" && behind.find_first_of(" +-*/%@") != std::string_view::npos;
+    const bool several = form.where == Where::declared && form.text != "+=" && form.text != ":=" &&
+                         behind.find_first_of(" +-*/%@") != std::string_view::npos;
     fill("$path", path(next_ + count));
-    fill("$rest", behind.empty() ? "..." : several ? "(" + std::string(behind) + ")" : std::string(behind));
+    fill("$rest", behind.empty() ? "..."
+                  : several      ? "(" + std::string(behind) + ")"
+                                 : std::string(behind));
     fill("$name", result_.empty() ? "x" : std::string(text(result_.back())));
     const std::string from(left());
     fill("$left", from.empty() ? "0" : from);
-    const bool number = !to.empty() && to.size() < 10 && to.find_first_not_of("0123456789") == std::string_view::npos;
-    fill("$next", number ? std::to_string(std::stoul(std::string(to)) + 1) : std::string(to) + " + 1");
+    const bool number = !to.empty() && to.size() < 10 &&
+                        to.find_first_not_of("0123456789") == std::string_view::npos;
+    fill("$next",
+         number ? std::to_string(std::stoul(std::string(to)) + 1) : std::string(to) + " + 1");
     std::string by;
-    for (std::size_t i = next_ + count; form.where == Where::index && at(i) != nullptr && tokens_[i].begin <= tokens_[next_ + count].begin + to.size(); ++i) {
+    for (std::size_t i = next_ + count;
+         form.where == Where::index && at(i) != nullptr &&
+         tokens_[i].begin <= tokens_[next_ + count].begin + to.size();
+         ++i) {
       if (tokens_[i].type == Lexer::COLON) by = " by " + std::string(right(i + 1));
     }
     fill("$by", by);
@@ -329,7 +441,8 @@ class Replacer {
     std::size_t depth = 0;
     for (std::size_t i = open; at(i) != nullptr && (i == open || !tokens_[i].first_on_line); ++i) {
       if (tokens_[i].type == Lexer::LPAREN || tokens_[i].type == Lexer::LBRACKET) ++depth;
-      if ((tokens_[i].type == Lexer::RPAREN || tokens_[i].type == Lexer::RBRACKET) && --depth == 0) return i;
+      if ((tokens_[i].type == Lexer::RPAREN || tokens_[i].type == Lexer::RBRACKET) && --depth == 0)
+        return i;
     }
     return 0;
   }
@@ -346,22 +459,31 @@ class Replacer {
     return found;
   }
   std::string source(std::size_t first, std::size_t end) const {
-    return first < end ? std::string(text_.substr(tokens_[first].begin, tokens_[end - 1].end - tokens_[first].begin)) : std::string();
+    return first < end ? std::string(text_.substr(tokens_[first].begin,
+                                                  tokens_[end - 1].end - tokens_[first].begin))
+                       : std::string();
   }
 
   /// `F(stage[r], mb[i])`, `backward(a)`: a pass is called like a function. (`forward` may be the
   /// name of one; otherwise the analysis reports it.)
   bool drop_call_of_pass() {
-    const bool word = at_statement() && tokens_[next_].type == Lexer::BACKWARD && stands_on_line(at(next_ + 1));
+    const bool word =
+        at_statement() && tokens_[next_].type == Lexer::BACKWARD && stands_on_line(at(next_ + 1));
     const std::size_t open = next_ + (word ? 1 : 0);
-    if (tokens_[open].type != Lexer::LPAREN || open != statement_ + 1 || (!word && statement_type() != Lexer::PASS)) return false;
+    if (tokens_[open].type != Lexer::LPAREN || open != statement_ + 1 ||
+        (!word && statement_type() != Lexer::PASS))
+      return false;
     const std::size_t close = closing(open);
-    std::vector<std::size_t> dropped = close == 0 ? std::vector<std::size_t>() : between(open, close, Lexer::COMMA);
+    std::vector<std::size_t> dropped =
+        close == 0 ? std::vector<std::size_t>() : between(open, close, Lexer::COMMA);
     if (close == 0 || (dropped.empty() && !word)) return false;
     std::string operand;
     dropped.push_back(close);
-    for (std::size_t i = 0, first = open + 1; i < dropped.size(); first = dropped[i++] + 1) operand += " " + source(first, dropped[i]);
-    sink_.report(Code::foreign_form, {file_, tokens_[next_].begin, tokens_[close].end}, "a pass is not called like a function")
+    for (std::size_t i = 0, first = open + 1; i < dropped.size(); first = dropped[i++] + 1)
+      operand += " " + source(first, dropped[i]);
+    sink_
+        .report(Code::foreign_form, {file_, tokens_[next_].begin, tokens_[close].end},
+                "a pass is not called like a function")
         .hint("write `{}{}`", word ? "B" : text(tokens_[statement_]), operand);
     if (word) {
       dropped.insert(dropped.begin(), open);
@@ -379,11 +501,16 @@ class Replacer {
   /// The comma of `F stage[r], mb[i]`: a dimension after a selector that lacks it. Behind
   /// `F stage[0], stage[1]` a step is missing.
   bool drop_comma_of_coordinates() {
-    if (tokens_[next_].type != Lexer::COMMA || in_brackets() || statement_type() != Lexer::PASS || next_ < statement_ + 2) return false;
+    if (tokens_[next_].type != Lexer::COMMA || in_brackets() || statement_type() != Lexer::PASS ||
+        next_ < statement_ + 2)
+      return false;
     if (!stands_on_line(at(next_ + 1)) || tokens_[next_ + 1].type != Lexer::NAME) return false;
-    const std::string pass(text(tokens_[statement_])), before = source(statement_ + 1, next_), behind(rest(next_ + 1));
+    const std::string pass(text(tokens_[statement_])), before = source(statement_ + 1, next_),
+                                                       behind(rest(next_ + 1));
     const bool step = text(tokens_[next_ + 1]) == text(tokens_[statement_ + 1]);
-    DiagnosticBuilder builder = sink_.report(Code::foreign_form, {file_, tokens_[next_].begin, tokens_[next_].end}, "`,` is written differently here");
+    DiagnosticBuilder builder =
+        sink_.report(Code::foreign_form, {file_, tokens_[next_].begin, tokens_[next_].end},
+                     "`,` is written differently here");
     if (!step) {
       builder.hint("a selector has no commas: write `{} {} {}`", pass, before, behind);
       return true;
@@ -403,23 +530,35 @@ class Replacer {
 
   /// `(int i = 0; i < n; i++)` and `(i in 0..n)` after `for`; returns the number of its tokens.
   std::size_t replace_head_of_for() {
-    if (tokens_[next_].type != Lexer::LPAREN || next_ != statement_ + 1 || statement_type() != Lexer::FOR) return 0;
+    if (tokens_[next_].type != Lexer::LPAREN || next_ != statement_ + 1 ||
+        statement_type() != Lexer::FOR)
+      return 0;
     const std::size_t close = closing(next_);
-    if (close > next_ + 3 && tokens_[next_ + 1].type == Lexer::NAME && tokens_[next_ + 2].type == Lexer::IN) {
-      sink_.report(Code::foreign_form, {file_, tokens_[next_].begin, tokens_[close].end}, "the head of a loop has no brackets")
+    if (close > next_ + 3 && tokens_[next_ + 1].type == Lexer::NAME &&
+        tokens_[next_ + 2].type == Lexer::IN) {
+      sink_
+          .report(Code::foreign_form, {file_, tokens_[next_].begin, tokens_[close].end},
+                  "the head of a loop has no brackets")
           .hint("write `for {} { ... }`", source(next_ + 1, close));
-      result_.insert(result_.end(), tokens_.begin() + static_cast<std::ptrdiff_t>(next_ + 1), tokens_.begin() + static_cast<std::ptrdiff_t>(close));
+      result_.insert(result_.end(), tokens_.begin() + static_cast<std::ptrdiff_t>(next_ + 1),
+                     tokens_.begin() + static_cast<std::ptrdiff_t>(close));
       return close + 1 - next_;
     }
-    const std::vector<std::size_t> ends = close == 0 ? std::vector<std::size_t>() : between(next_, close, Lexer::SEMI);
+    const std::vector<std::size_t> ends =
+        close == 0 ? std::vector<std::size_t>() : between(next_, close, Lexer::SEMI);
     if (ends.size() != 2) return 0;
     std::size_t is = next_ + 1;
     while (is < ends[0] && tokens_[is].type != Lexer::ASSIGN) ++is;
     const std::size_t to = ends[0] + 3;
-    const bool counts = is < ends[0] && tokens_[is - 1].type == Lexer::NAME && to < ends[1] && tokens_[ends[0] + 1].type == Lexer::NAME;
+    const bool counts = is < ends[0] && tokens_[is - 1].type == Lexer::NAME && to < ends[1] &&
+                        tokens_[ends[0] + 1].type == Lexer::NAME;
     if (!counts) return 0;
-    const std::string from = source(is + 1, ends[0]), end = source(to, ends[1]) + (text(tokens_[ends[0] + 2]) == "<=" ? " + 1" : "");
-    sink_.report(Code::foreign_form, {file_, tokens_[next_].begin, tokens_[close].end}, "a loop goes through a list, and has no other head")
+    const std::string from = source(is + 1, ends[0]),
+                      end =
+                          source(to, ends[1]) + (text(tokens_[ends[0] + 2]) == "<=" ? " + 1" : "");
+    sink_
+        .report(Code::foreign_form, {file_, tokens_[next_].begin, tokens_[close].end},
+                "a loop goes through a list, and has no other head")
         .hint("write `for {} in {}..{} { ... }`", text(tokens_[is - 1]), from, end);
     result_.push_back(tokens_[is - 1]);
     emit(Lexer::IN, tokens_[is]);
@@ -430,16 +569,21 @@ class Replacer {
   }
 
   /// The edits of the hint if it is definite; otherwise nothing.
-  std::vector<Edit> edits(const ForeignForm& form, std::size_t count, std::string_view advice) const {
+  std::vector<Edit> edits(const ForeignForm& form, std::size_t count,
+                          std::string_view advice) const {
     const std::uint32_t begin = tokens_[next_].begin, end = tokens_[next_ + count - 1].end;
     const std::string_view to = right(next_ + count);
-    const auto end_of = [&](std::string_view part) { return static_cast<std::uint32_t>(part.data() + part.size() - text_.data()); };
+    const auto end_of = [&](std::string_view part) {
+      return static_cast<std::uint32_t>(part.data() + part.size() - text_.data());
+    };
     if (form.where == Where::declared) {
       const std::string_view behind = rest(next_ + count);
       const auto statement = word_of_hint(advice);
-      const bool whole = !behind.empty() ? closes_its_brackets(behind) : form.hint.find("$rest") == std::string_view::npos;
+      const bool whole = !behind.empty() ? closes_its_brackets(behind)
+                                         : form.hint.find("$rest") == std::string_view::npos;
       if (!statement || !whole) return {};
-      return {{{file_, result_.back().begin, behind.empty() ? end : end_of(behind)}, std::string(*statement)}};
+      return {{{file_, result_.back().begin, behind.empty() ? end : end_of(behind)},
+               std::string(*statement)}};
     }
     if (form.text == "..=") {
       const auto range = word_of_hint(advice);
@@ -452,7 +596,8 @@ class Replacer {
       return {{{file_, result_.back().end, stands_on_line(value) ? value->begin : end}, ": "}};
     }
     const std::string word = "write `" + std::string(form.instead);
-    const bool names_it = advice == word + "`" || advice.starts_with(word + "`;") || advice.starts_with(word + "`,") || form.hint == word + " $rest`";
+    const bool names_it = advice == word + "`" || advice.starts_with(word + "`;") ||
+                          advice.starts_with(word + "`,") || form.hint == word + " $rest`";
     if (!names_it) return {};
     return {{{file_, begin, end}, spaced(form.instead, begin, end)}};
   }
@@ -461,7 +606,8 @@ class Replacer {
   std::vector<Edit> index_edits(std::uint32_t begin, std::uint32_t end, std::string_view to) const {
     if (left().empty() || to.empty()) return {};
     std::vector<Edit> edits = {{{file_, begin, end}, ".."}};
-    for (std::size_t i = next_ + 1; at(i) != nullptr && tokens_[i].begin <= tokens_[next_ + 1].begin + to.size(); ++i) {
+    for (std::size_t i = next_ + 1;
+         at(i) != nullptr && tokens_[i].begin <= tokens_[next_ + 1].begin + to.size(); ++i) {
       if (tokens_[i].type != Lexer::COLON) continue;
       if (right(i + 1).empty()) return {};
       edits.push_back({{file_, tokens_[i].begin, tokens_[i].end}, " by "});
@@ -471,14 +617,20 @@ class Replacer {
 
   static bool closes_its_brackets(std::string_view text) {
     std::ptrdiff_t open = 0;
-    for (const char c : text) open += (c == '(' || c == '[' || c == '{') - (c == ')' || c == ']' || c == '}');
+    for (const char c : text)
+      open += (c == '(' || c == '[' || c == '{') - (c == ')' || c == ']' || c == '}');
     return open == 0;
   }
 
   /// The word with the spaces that it needs to stay one: `a&&b`, `!a`.
   std::string spaced(std::string_view word, std::uint32_t begin, std::uint32_t end) const {
-    const auto joins = [&](std::size_t at) { return is_word(word) && at < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at])) || text_[at] == '_' || text_[at] == '('); };
-    return (begin > 0 && joins(begin - 1) && text_[begin - 1] != '(' ? " " : "") + std::string(word) + (joins(end) ? " " : "");
+    const auto joins = [&](std::size_t at) {
+      return is_word(word) && at < text_.size() &&
+             (std::isalnum(static_cast<unsigned char>(text_[at])) || text_[at] == '_' ||
+              text_[at] == '(');
+    };
+    return (begin > 0 && joins(begin - 1) && text_[begin - 1] != '(' ? " " : "") +
+           std::string(word) + (joins(end) ? " " : "");
   }
 
   std::size_t replace() {
@@ -493,7 +645,8 @@ class Replacer {
       const bool step_of_range = form.where == Where::index && brackets_.back().colons++ > 0;
       if (!step_of_range) {
         const std::string advice = hint(form, count);
-        DiagnosticBuilder builder = sink_.report(Code::foreign_form, {file_, begin, end}, "`{}` is written differently here", form.text);
+        DiagnosticBuilder builder = sink_.report(Code::foreign_form, {file_, begin, end},
+                                                 "`{}` is written differently here", form.text);
         builder.hint("{}", advice).fix(edits(form, count, advice));
       }
       if (names_file(form, at(next_ + count))) return count + 1;  // the rest is not a `use`
@@ -527,9 +680,13 @@ class Replacer {
 
 std::span<const ForeignForm> foreign_forms() { return kForms; }
 
-void replace_foreign_forms(RawTokens& tokens, std::string_view text, FileId file, SelectedReports& sink) { Replacer(tokens, text, file, sink).run(); }
+void replace_foreign_forms(RawTokens& tokens, std::string_view text, FileId file,
+                           SelectedReports& sink) {
+  Replacer(tokens, text, file, sink).run();
+}
 
-void warn_of_divisions(const RawTokens& tokens, std::string_view text, FileId file, SelectedReports& sink) {
+void warn_of_divisions(const RawTokens& tokens, std::string_view text, FileId file,
+                       SelectedReports& sink) {
   std::set<std::string_view> names;
   for (const RawToken& token : tokens) {
     if (token.type == Lexer::NAME) names.insert(text.substr(token.begin, token.end - token.begin));
@@ -537,7 +694,9 @@ void warn_of_divisions(const RawTokens& tokens, std::string_view text, FileId fi
   bool gives_value = false;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const RawToken& token = tokens[i];
-    if (token.first_on_line) gives_value = token.type == Lexer::LET || token.type == Lexer::VAR || token.type == Lexer::RETURN;
+    if (token.first_on_line)
+      gives_value =
+          token.type == Lexer::LET || token.type == Lexer::VAR || token.type == Lexer::RETURN;
     gives_value = gives_value || token.type == Lexer::ASSIGN;
     // `steps: 16 // 2`, where a name is a comment.
     const bool setting = i > 0 && !token.first_on_line && tokens[i - 1].type == Lexer::COLON;
@@ -550,10 +709,13 @@ void warn_of_divisions(const RawTokens& tokens, std::string_view text, FileId fi
     behind.remove_prefix(2);
     if (behind.starts_with(' ')) behind.remove_prefix(1);
     while (behind.ends_with(' ') || behind.ends_with('\r')) behind.remove_suffix(1);
-    const bool number = !behind.empty() && behind.find_first_not_of("0123456789") == std::string_view::npos;
+    const bool number =
+        !behind.empty() && behind.find_first_not_of("0123456789") == std::string_view::npos;
     if (!number && !(gives_value && names.contains(behind))) continue;
-    sink.report(Code::divides_by_comment, {file, slashes, slashes + 2}, "`//` begins a comment: this line does not divide by `{}`", behind)
-        .hint("write `/`, which floors if both sides are integers; for a comment put two spaces before it");
+    sink.report(Code::divides_by_comment, {file, slashes, slashes + 2},
+                "`//` begins a comment: this line does not divide by `{}`", behind)
+        .hint(
+            "write `/`, which floors if both sides are integers; for a comment put two spaces before it");
   }
 }
 

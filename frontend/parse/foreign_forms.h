@@ -37,9 +37,11 @@ struct ForeignForm {
 /// The table. A new form needs only a row: a test runs the examples.
 std::span<const ForeignForm> foreign_forms();
 
-void replace_foreign_forms(RawTokens& tokens, std::string_view text, FileId file, SelectedReports& sink);
+void replace_foreign_forms(RawTokens& tokens, std::string_view text, FileId file,
+                           SelectedReports& sink);
 
 /// `let x = a // b`: a comment that looks like an operand.
-void warn_of_divisions(const RawTokens& tokens, std::string_view text, FileId file, SelectedReports& sink);
+void warn_of_divisions(const RawTokens& tokens, std::string_view text, FileId file,
+                       SelectedReports& sink);
 
 }  // namespace piper::parse

@@ -29,11 +29,19 @@ RawToken brace(std::size_t type, std::uint32_t at) {
 /// Begins a construct with a block, and without a colon before it.
 bool heads_block(std::size_t type) {
   switch (type) {
-    case Lexer::FOR: case Lexer::REPEAT: case Lexer::IF: case Lexer::ELSE: case Lexer::RANK: case Lexer::ORDER: case Lexer::REGION: case Lexer::DEF:
-    case Lexer::SCHEDULE: case Lexer::MODEL: case Lexer::TRAIN: case Lexer::MACHINE:
-      return true;
-    default:
-      return false;
+    case Lexer::FOR:
+    case Lexer::REPEAT:
+    case Lexer::IF:
+    case Lexer::ELSE:
+    case Lexer::RANK:
+    case Lexer::ORDER:
+    case Lexer::REGION:
+    case Lexer::DEF:
+    case Lexer::SCHEDULE:
+    case Lexer::MODEL:
+    case Lexer::TRAIN:
+    case Lexer::MACHINE: return true;
+    default: return false;
   }
 }
 
@@ -46,10 +54,18 @@ bool braces_follow(const RawTokens& tokens, std::size_t i) {
 }
 
 bool begins_item(const RawTokens& tokens, std::size_t i) {
-  const auto type = [&](std::size_t at) { return at < tokens.size() ? tokens[at].type : antlr4::Token::EOF; };
+  const auto type = [&](std::size_t at) {
+    return at < tokens.size() ? tokens[at].type : antlr4::Token::EOF;
+  };
   if (!tokens[i].first_on_line) return false;
   switch (tokens[i].type) {
-    case Lexer::USE: case Lexer::PARAM: case Lexer::MESH: case Lexer::DEF: case Lexer::SCHEDULE: case Lexer::TRAIN: case Lexer::MACHINE: return true;
+    case Lexer::USE:
+    case Lexer::PARAM:
+    case Lexer::MESH:
+    case Lexer::DEF:
+    case Lexer::SCHEDULE:
+    case Lexer::TRAIN:
+    case Lexer::MACHINE: return true;
     case Lexer::MODEL: return type(i + 1) == Lexer::NAME && type(i + 2) == Lexer::LPAREN;
     default: return false;
   }
@@ -57,7 +73,8 @@ bool begins_item(const RawTokens& tokens, std::size_t i) {
 
 }  // namespace
 
-void brace_colon_blocks(RawTokens& tokens, std::string_view text, FileId file, SelectedReports& sink) {
+void brace_colon_blocks(RawTokens& tokens, std::string_view text, FileId file,
+                        SelectedReports& sink) {
   RawTokens result;
   result.reserve(tokens.size());
   std::vector<std::size_t> open;  // the indentation of the lines that a colon ended
@@ -69,25 +86,34 @@ void brace_colon_blocks(RawTokens& tokens, std::string_view text, FileId file, S
     if (token.first_on_line && depth == 0) {
       const std::size_t column = open.empty() ? 0 : indentation(text, token.begin);
       const std::uint32_t end = result.empty() ? 0 : result.back().end;
-      for (; !open.empty() && (one_line || column <= open.back()); open.pop_back(), one_line = false) {
+      for (; !open.empty() && (one_line || column <= open.back());
+           open.pop_back(), one_line = false) {
         // The block may have kept its `}`.
         const bool closed = !one_line && token.type == Lexer::RBRACE && column == open.back();
         if (!closed) result.push_back(brace(Lexer::RBRACE, end));
       }
     }
     const std::size_t previous = result.empty() ? std::size_t{Lexer::SEMI} : result.back().type;
-    const bool begins = depth == 0 && (token.first_on_line || previous == Lexer::SEMI || previous == Lexer::LBRACE || previous == Lexer::RBRACE);
-    if (begins) header = heads_block(token.type) && !(token.type == Lexer::ORDER && i + 1 < tokens.size() && tokens[i + 1].type != Lexer::COLON) ? i : tokens.size();
+    const bool begins = depth == 0 && (token.first_on_line || previous == Lexer::SEMI ||
+                                       previous == Lexer::LBRACE || previous == Lexer::RBRACE);
+    if (begins)
+      header = heads_block(token.type) && !(token.type == Lexer::ORDER && i + 1 < tokens.size() &&
+                                            tokens[i + 1].type != Lexer::COLON)
+                   ? i
+                   : tokens.size();
     if (token.type == Lexer::LPAREN || token.type == Lexer::LBRACKET) ++depth;
     if ((token.type == Lexer::RPAREN || token.type == Lexer::RBRACKET) && depth > 0) --depth;
     if (token.type == Lexer::LBRACE) header = tokens.size();
-    if (token.type != Lexer::COLON || depth > 0 || header == tokens.size() || braces_follow(tokens, i)) {
+    if (token.type != Lexer::COLON || depth > 0 || header == tokens.size() ||
+        braces_follow(tokens, i)) {
       result.push_back(token);
       continue;
     }
-    const std::string_view head = text.substr(tokens[header].begin, token.begin - tokens[header].begin);
+    const std::string_view head =
+        text.substr(tokens[header].begin, token.begin - tokens[header].begin);
     if (!tokens[header].replaced) {
-      sink.report(Code::foreign_form, {file, token.begin, token.end}, "`:` is written differently here")
+      sink.report(Code::foreign_form, {file, token.begin, token.end},
+                  "`:` is written differently here")
           .hint("a block has braces: write `{} { ... }`", head.size() <= 60 ? head : "...");
     }
     RawToken& opened = result.emplace_back(token);
@@ -106,7 +132,8 @@ namespace {
 /// Closes the blocks of one declaration that has more `{` than `}`.
 class BlockCloser {
  public:
-  BlockCloser(RawTokens& result, std::string_view text, FileId file, SelectedReports& sink, std::size_t lacking)
+  BlockCloser(RawTokens& result, std::string_view text, FileId file, SelectedReports& sink,
+              std::size_t lacking)
       : result_(result), text_(text), file_(file), sink_(sink), lacking_(lacking) {}
 
   void take(const RawToken& token) {
@@ -131,11 +158,13 @@ class BlockCloser {
 
   /// Closes blocks at `column` or further in, with one message for the innermost.
   void close_before(const RawToken& next, std::size_t column) {
-    for (bool reported = false; lacking_ > 0 && !open_.empty() && open_.back().column >= column; --lacking_, open_.pop_back(), reported = true) {
+    for (bool reported = false; lacking_ > 0 && !open_.empty() && open_.back().column >= column;
+         --lacking_, open_.pop_back(), reported = true) {
       const Token& token = open_.back().token;
       if (!reported) {
         sink_.report(Code::unclosed_bracket, {file_, token.begin, token.end}, "`{` is not closed")
-            .related(SourceRange{file_, next.begin, next.end}, "by its indentation this is outside of the block")
+            .related(SourceRange{file_, next.begin, next.end},
+                     "by its indentation this is outside of the block")
             .hint("add a `}` before that line");
       }
       result_.push_back(brace(Lexer::RBRACE, result_.back().end));
@@ -154,7 +183,8 @@ class BlockCloser {
 
 }  // namespace
 
-void close_blocks_by_indentation(RawTokens& tokens, std::string_view text, FileId file, SelectedReports& sink) {
+void close_blocks_by_indentation(RawTokens& tokens, std::string_view text, FileId file,
+                                 SelectedReports& sink) {
   RawTokens result;
   result.reserve(tokens.size());
   for (std::size_t begin = 0; begin < tokens.size();) {

@@ -12,10 +12,12 @@
 namespace piper::parse {
 
 /// `rank r in p:` and deeper lines: reported, and given braces.
-void brace_colon_blocks(RawTokens& tokens, std::string_view text, FileId file, SelectedReports& sink);
+void brace_colon_blocks(RawTokens& tokens, std::string_view text, FileId file,
+                        SelectedReports& sink);
 
 /// Closes the blocks of declarations that lack a `}` before the first line outside of them, and
 /// reports them.
-void close_blocks_by_indentation(RawTokens& tokens, std::string_view text, FileId file, SelectedReports& sink);
+void close_blocks_by_indentation(RawTokens& tokens, std::string_view text, FileId file,
+                                 SelectedReports& sink);
 
 }  // namespace piper::parse

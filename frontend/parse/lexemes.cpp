@@ -17,13 +17,21 @@ LexemeKind kind_of(std::size_t type) {
   switch (type) {
     case Lexer::PASS: return LexemeKind::pass;
     case Lexer::NAME: return LexemeKind::name;
-    case Lexer::NUMBER: case Lexer::BAD_NUMBER: return LexemeKind::number;
-    case Lexer::STRING: case Lexer::UNCLOSED_STRING: return LexemeKind::string;
-    case Lexer::LPAREN: case Lexer::LBRACKET: case Lexer::LBRACE: return LexemeKind::open;
-    case Lexer::RPAREN: case Lexer::RBRACKET: case Lexer::RBRACE: return LexemeKind::close;
-    case Lexer::DOC: case Lexer::COMMENT: return LexemeKind::comment;
+    case Lexer::NUMBER:
+    case Lexer::BAD_NUMBER: return LexemeKind::number;
+    case Lexer::STRING:
+    case Lexer::UNCLOSED_STRING: return LexemeKind::string;
+    case Lexer::LPAREN:
+    case Lexer::LBRACKET:
+    case Lexer::LBRACE: return LexemeKind::open;
+    case Lexer::RPAREN:
+    case Lexer::RBRACKET:
+    case Lexer::RBRACE: return LexemeKind::close;
+    case Lexer::DOC:
+    case Lexer::COMMENT: return LexemeKind::comment;
     case Lexer::UNKNOWN: return LexemeKind::unknown;
-    default: return type >= Lexer::AND && type < Lexer::PASS ? LexemeKind::keyword : LexemeKind::sign;
+    default:
+      return type >= Lexer::AND && type < Lexer::PASS ? LexemeKind::keyword : LexemeKind::sign;
   }
 }
 
@@ -52,7 +60,9 @@ std::vector<Lexeme> lexemes(std::string_view text) {
   }
 }
 
-std::string_view without_blank_end(std::string_view comment) { return comment.substr(0, comment.find_last_not_of(" \t\r\v\f") + 1); }
+std::string_view without_blank_end(std::string_view comment) {
+  return comment.substr(0, comment.find_last_not_of(" \t\r\v\f") + 1);
+}
 
 bool goes_on(std::string_view text) {
   antlr4::ANTLRInputStream input(one_character_per_byte(text));
@@ -72,7 +82,9 @@ bool goes_on(std::string_view text) {
     if (type == Lexer::LPAREN || type == Lexer::LBRACKET || type == Lexer::LBRACE) ++open;
     if (type == Lexer::RPAREN || type == Lexer::RBRACKET || type == Lexer::RBRACE) --open;
   }
-  const bool ends = last == Lexer::SEMI || last == Lexer::UNKNOWN || last == Lexer::UNCLOSED_STRING || last == Lexer::BAD_NUMBER || can_end_statement(last);
+  const bool ends = last == Lexer::SEMI || last == Lexer::UNKNOWN ||
+                    last == Lexer::UNCLOSED_STRING || last == Lexer::BAD_NUMBER ||
+                    can_end_statement(last);
   return open > 0 || documents || !ends;
 }
 

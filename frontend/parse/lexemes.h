@@ -14,7 +14,18 @@
 
 namespace piper::parse {
 
-enum class LexemeKind : std::uint8_t { keyword, pass, name, number, string, sign, open, close, comment, unknown };
+enum class LexemeKind : std::uint8_t {
+  keyword,
+  pass,
+  name,
+  number,
+  string,
+  sign,
+  open,
+  close,
+  comment,
+  unknown
+};
 
 struct Lexeme {
   LexemeKind kind{};

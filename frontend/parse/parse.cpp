@@ -48,9 +48,13 @@ bool check_encoding(std::string_view text, FileId file, DiagnosticSink& sink) {
 class LineStarts {
  public:
   explicit LineStarts(std::string_view text) {
-    for (std::size_t at = text.find_first_of("\n;"); at != std::string_view::npos; at = text.find_first_of("\n;", at + 1)) starts_.push_back(at + 1);
+    for (std::size_t at = text.find_first_of("\n;"); at != std::string_view::npos;
+         at = text.find_first_of("\n;", at + 1))
+      starts_.push_back(at + 1);
   }
-  std::size_t of(std::size_t offset) const { return *std::prev(std::upper_bound(starts_.begin(), starts_.end(), offset)); }
+  std::size_t of(std::size_t offset) const {
+    return *std::prev(std::upper_bound(starts_.begin(), starts_.end(), offset));
+  }
 
  private:
   std::vector<std::size_t> starts_ = {0};
@@ -58,7 +62,8 @@ class LineStarts {
 
 bool is_encoded(std::string_view bytes) {
   auto* first = reinterpret_cast<const llvm::UTF8*>(bytes.data());
-  return bytes.find('\0') == std::string_view::npos && llvm::isLegalUTF8String(&first, first + bytes.size());
+  return bytes.find('\0') == std::string_view::npos &&
+         llvm::isLegalUTF8String(&first, first + bytes.size());
 }
 
 std::vector<std::unique_ptr<antlr4::Token>> antlr_tokens(const std::vector<Token>& tokens) {
@@ -76,7 +81,8 @@ std::vector<std::unique_ptr<antlr4::Token>> antlr_tokens(const std::vector<Token
 /// The ANTLR objects of one tree, with the same lifetime.
 class ParseTree {
  public:
-  ParseTree(std::string_view text, FileId file, const Tokens& tokens, SelectedReports& sink) : source_(antlr_tokens(tokens.list)), stream_(&source_) {
+  ParseTree(std::string_view text, FileId file, const Tokens& tokens, SelectedReports& sink)
+      : source_(antlr_tokens(tokens.list)), stream_(&source_) {
     stream_.fill();  // messages look at tokens that the parser has not reached
     parser_.emplace(&stream_);
     parser_->removeErrorListeners();
@@ -93,7 +99,8 @@ class ParseTree {
 };
 
 /// Reads a text that has no mistake of syntax. False, without a report, if it has one.
-bool read_as_written(std::string_view text, FileId file, DiagnosticSink& sink, ast::Module& module) {
+bool read_as_written(std::string_view text, FileId file, DiagnosticSink& sink,
+                     ast::Module& module) {
   DiagnosticSink found(sink.locations());
   SelectedReports reports(found, [](Code, SourceRange) { return true; });
   const Tokens tokens = tokenize(text, file, Reading::as_written, reports);
@@ -125,10 +132,13 @@ ast::Module parse(const SourceTable& files, FileId file, DiagnosticSink& sink) {
     if (severity_of(code) != Severity::error) return true;
     module.faults.push_back(at.begin);
     // P1002 has reported that the text is not UTF-8.
-    if (!encoded && code == Code::unknown_character && !is_encoded(text.substr(at.begin, at.end - at.begin))) return false;
+    if (!encoded && code == Code::unknown_character &&
+        !is_encoded(text.substr(at.begin, at.end - at.begin)))
+      return false;
     module.brackets_differ |= code == Code::unclosed_bracket || code == Code::unmatched_bracket;
     if (!lines) lines.emplace(text);
-    if (!reported.insert(lines->of(at.begin)).second && code == Code::unexpected_token) return false;
+    if (!reported.insert(lines->of(at.begin)).second && code == Code::unexpected_token)
+      return false;
     if (++shown <= kShownErrors) return true;
     last_hidden = at;
     return false;

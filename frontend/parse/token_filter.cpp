@@ -26,11 +26,17 @@ using Lexer = generated::PipeLexer;
 
 bool can_end_statement(std::size_t type) {
   switch (type) {
-    case Lexer::NAME: case Lexer::MODEL: case Lexer::NUMBER: case Lexer::STRING: case Lexer::TRUE: case Lexer::FALSE:
-    case Lexer::PASS: case Lexer::RPAREN: case Lexer::RBRACKET: case Lexer::RBRACE:
-      return true;
-    default:
-      return false;
+    case Lexer::NAME:
+    case Lexer::MODEL:
+    case Lexer::NUMBER:
+    case Lexer::STRING:
+    case Lexer::TRUE:
+    case Lexer::FALSE:
+    case Lexer::PASS:
+    case Lexer::RPAREN:
+    case Lexer::RBRACKET:
+    case Lexer::RBRACE: return true;
+    default: return false;
   }
 }
 
@@ -39,75 +45,92 @@ namespace {
 /// Keywords that only begin items.
 bool only_begins_item(std::size_t type) {
   switch (type) {
-    case Lexer::USE: case Lexer::PARAM: case Lexer::MESH: case Lexer::DEF: case Lexer::SCHEDULE: case Lexer::TRAIN: case Lexer::MACHINE:
-      return true;
-    default:
-      return false;
+    case Lexer::USE:
+    case Lexer::PARAM:
+    case Lexer::MESH:
+    case Lexer::DEF:
+    case Lexer::SCHEDULE:
+    case Lexer::TRAIN:
+    case Lexer::MACHINE: return true;
+    default: return false;
   }
 }
 
 /// Keywords that only begin statements.
 bool only_begins_statement(std::size_t type) {
   switch (type) {
-    case Lexer::LET: case Lexer::VAR: case Lexer::RETURN: case Lexer::REQUIRE: case Lexer::INPUT: case Lexer::WEIGHT:
-    case Lexer::REGION: case Lexer::LOSS: case Lexer::RANK: case Lexer::REPEAT: case Lexer::AT:
-      return true;
-    default:
-      return directive_of(type).has_value();
+    case Lexer::LET:
+    case Lexer::VAR:
+    case Lexer::RETURN:
+    case Lexer::REQUIRE:
+    case Lexer::INPUT:
+    case Lexer::WEIGHT:
+    case Lexer::REGION:
+    case Lexer::LOSS:
+    case Lexer::RANK:
+    case Lexer::REPEAT:
+    case Lexer::AT: return true;
+    default: return directive_of(type).has_value();
   }
 }
 
 /// Tokens that never occur between `(` and `)` or `[` and `]`.
 bool ends_brackets(std::size_t type) {
   switch (type) {
-    case Lexer::LBRACE: case Lexer::RBRACE: case Lexer::SEMI: case Lexer::ON: case Lexer::INTO: case Lexer::OVER: case Lexer::WITH:
-    case Lexer::BACKWARD: case Lexer::ARROW:
-      return true;
-    default:
-      return false;
+    case Lexer::LBRACE:
+    case Lexer::RBRACE:
+    case Lexer::SEMI:
+    case Lexer::ON:
+    case Lexer::INTO:
+    case Lexer::OVER:
+    case Lexer::WITH:
+    case Lexer::BACKWARD:
+    case Lexer::ARROW: return true;
+    default: return false;
   }
 }
 
 /// Tokens that continue the statement of the line before, and begin none.
 bool continues_statement(std::size_t type) {
   switch (type) {
-    // clang-format off
+      // clang-format off
     case Lexer::ELSE: case Lexer::PLUS: case Lexer::MINUS: case Lexer::STAR: case Lexer::SLASH:
     case Lexer::PERCENT: case Lexer::CONTRACT: case Lexer::RANGE: case Lexer::EQUAL:
     case Lexer::NOT_EQUAL: case Lexer::LESS: case Lexer::LESS_EQUAL: case Lexer::GREATER:
     case Lexer::GREATER_EQUAL: case Lexer::AND: case Lexer::OR: case Lexer::AMPERSAND:
     case Lexer::DOT: case Lexer::COMMA: case Lexer::WITH: case Lexer::ON: case Lexer::OVER:
     case Lexer::INTO: case Lexer::BY: case Lexer::BACKWARD: case Lexer::THEN: case Lexer::ARROW:
-    // clang-format on
+      // clang-format on
       return true;
-    default:
-      return false;
+    default: return false;
   }
 }
 
 bool makes_deeper(std::size_t type) {
   switch (type) {
-    // clang-format off
+      // clang-format off
     case Lexer::PLUS: case Lexer::MINUS: case Lexer::STAR: case Lexer::SLASH: case Lexer::PERCENT:
     case Lexer::CONTRACT: case Lexer::RANGE: case Lexer::BY: case Lexer::EQUAL:
     case Lexer::NOT_EQUAL: case Lexer::LESS: case Lexer::LESS_EQUAL: case Lexer::GREATER:
     case Lexer::GREATER_EQUAL: case Lexer::AND: case Lexer::OR: case Lexer::NOT: case Lexer::IF:
     case Lexer::DOT: case Lexer::RPAREN: case Lexer::RBRACKET:
-    // clang-format on
+      // clang-format on
       return true;
-    default:
-      return false;
+    default: return false;
   }
 }
 
 std::size_t closer_of(std::size_t opener) {
-  return opener == Lexer::LPAREN ? Lexer::RPAREN : opener == Lexer::LBRACKET ? Lexer::RBRACKET : Lexer::RBRACE;
+  return opener == Lexer::LPAREN     ? Lexer::RPAREN
+         : opener == Lexer::LBRACKET ? Lexer::RBRACKET
+                                     : Lexer::RBRACE;
 }
 
 /// Reads lexer tokens, writes parser tokens.
 class TokenFilter {
  public:
-  TokenFilter(std::string_view text, FileId file, Reading reading, SelectedReports& sink) : text_(text), file_(file), reading_(reading), sink_(sink) {}
+  TokenFilter(std::string_view text, FileId file, Reading reading, SelectedReports& sink)
+      : text_(text), file_(file), reading_(reading), sink_(sink) {}
 
   Tokens run() {
     lex();
@@ -139,7 +162,9 @@ class TokenFilter {
 
   bool recovers() const { return reading_ == Reading::with_mistakes; }
   SourceRange range(const Token& token) const { return {file_, token.begin, token.end}; }
-  std::string_view text(const Token& token) const { return text_.substr(token.begin, token.end - token.begin); }
+  std::string_view text(const Token& token) const {
+    return text_.substr(token.begin, token.end - token.begin);
+  }
 
   void lex() {
     antlr4::ANTLRInputStream input(one_character_per_byte(text_));
@@ -156,21 +181,18 @@ class TokenFilter {
       auto end = static_cast<std::uint32_t>(token->getStopIndex() + 1);
       if (begin < skip_to) continue;
       if (const std::uint32_t comment = foreign_comment(begin); comment > begin) {
-        first_on_line = first_on_line || text_.substr(begin, comment - begin).find('\n') != std::string_view::npos;
+        first_on_line = first_on_line ||
+                        text_.substr(begin, comment - begin).find('\n') != std::string_view::npos;
         skip_to = comment;
         continue;
       }
       switch (type) {
-        case Lexer::NEWLINE:
-          first_on_line = true;
-          continue;
+        case Lexer::NEWLINE: first_on_line = true; continue;
         case Lexer::DOC:
           add_doc(doc, text_.substr(begin, end - begin));
           add_comment(begin, end, first_on_line);
           continue;
-        case Lexer::COMMENT:
-          add_comment(begin, end, first_on_line);
-          continue;
+        case Lexer::COMMENT: add_comment(begin, end, first_on_line); continue;
         case Lexer::UNKNOWN:
           if (const std::size_t length = quoted(begin); length > 0) {
             end = skip_to = begin + static_cast<std::uint32_t>(length);
@@ -179,16 +201,15 @@ class TokenFilter {
           break;
         case Lexer::UNCLOSED_STRING:
           while (end > begin + 1 && (text_[end - 1] == '\r' || text_[end - 1] == ' ')) --end;
-          sink_.report(Code::unclosed_string, {file_, begin, end}, "the string is not closed on its line")
+          sink_
+              .report(Code::unclosed_string, {file_, begin, end},
+                      "the string is not closed on its line")
               .hint("a string ends with `\"`; it cannot hold a line break or a `\"`");
           unclosed_string_ends_.insert(end);
           type = Lexer::STRING;
           break;
-        case Lexer::BAD_NUMBER:
-          report_number(begin, end);
-          break;
-        default:
-          break;
+        case Lexer::BAD_NUMBER: report_number(begin, end); break;
+        default: break;
       }
       RawToken& raw = raw_.emplace_back();
       raw.type = type;
@@ -205,7 +226,8 @@ class TokenFilter {
   }
 
   void add_comment(std::uint32_t begin, std::uint32_t end, bool first_on_line) {
-    end = begin + static_cast<std::uint32_t>(without_blank_end(text_.substr(begin, end - begin)).size());
+    end = begin +
+          static_cast<std::uint32_t>(without_blank_end(text_.substr(begin, end - begin)).size());
     const SourceRange range{file_, begin, end};
     if (first_on_line || raw_.empty()) {
       result_.comments.push_back({range, ast::CommentPlace::before, 0});
@@ -217,7 +239,8 @@ class TokenFilter {
 
   /// Gives the comments since the last token to the one that begins at `token`.
   void attach_comments(std::uint32_t token) {
-    for (; attached_ < result_.comments.size(); ++attached_) result_.comments[attached_].token = token;
+    for (; attached_ < result_.comments.size(); ++attached_)
+      result_.comments[attached_].token = token;
   }
 
   static void add_doc(std::string& doc, std::string_view line) {
@@ -233,23 +256,28 @@ class TokenFilter {
     std::string_view number = text_.substr(begin, end - begin);
     std::size_t digits = number.find_first_not_of("0123456789.");
     std::string_view suffix = number.substr(digits);
-    std::string_view meant = suffix == "KB" || suffix == "kB" || suffix == "K" || suffix == "k"    ? "KiB"
-                             : suffix == "MB" || suffix == "mb" || suffix == "M" || suffix == "mib" ? "MiB"
-                             : suffix == "GB" || suffix == "gb" || suffix == "G" || suffix == "gib" ? "GiB"
-                                                                                                    : "";
+    std::string_view meant =
+        suffix == "KB" || suffix == "kB" || suffix == "K" || suffix == "k"     ? "KiB"
+        : suffix == "MB" || suffix == "mb" || suffix == "M" || suffix == "mib" ? "MiB"
+        : suffix == "GB" || suffix == "gb" || suffix == "G" || suffix == "gib" ? "GiB"
+                                                                               : "";
     DiagnosticBuilder builder =
-        sink_.report(Code::malformed_number, {file_, begin, end}, "`{}` is not a number: `{}` is not a unit", number, suffix);
+        sink_.report(Code::malformed_number, {file_, begin, end},
+                     "`{}` is not a number: `{}` is not a unit", number, suffix);
     if (meant.empty()) {
-      builder.hint("the units are `KiB`, `MiB`, `GiB`, `us`, `ms` and `s`; a name does not begin with a digit");
+      builder.hint(
+          "the units are `KiB`, `MiB`, `GiB`, `us`, `ms` and `s`; a name does not begin with a digit");
     } else {
-      builder.hint("write `{}{}`", number.substr(0, digits), meant).fix(std::string(number.substr(0, digits)) + std::string(meant));
+      builder.hint("write `{}{}`", number.substr(0, digits), meant)
+          .fix(std::string(number.substr(0, digits)) + std::string(meant));
     }
   }
 
   /// The length of a text in other quotes at `begin`, on one line; 0 where there is none. It is
   /// reported.
   std::size_t quoted(std::uint32_t begin) {
-    static constexpr std::pair<std::string_view, std::string_view> kQuotes[] = {{"'", "'"}, {"\u201C", "\u201D"}, {"\u201D", "\u201D"}, {"\u2018", "\u2019"}, {"`", "`"}};
+    static constexpr std::pair<std::string_view, std::string_view> kQuotes[] = {
+        {"'", "'"}, {"\u201C", "\u201D"}, {"\u201D", "\u201D"}, {"\u2018", "\u2019"}, {"`", "`"}};
     for (const auto& [open, close] : kQuotes) {
       if (!text_.substr(begin).starts_with(open)) continue;
       const std::size_t inside = begin + open.size();
@@ -257,7 +285,9 @@ class TokenFilter {
       if (end == std::string_view::npos || text_.find('\n', inside) < end) return 0;
       const std::size_t behind = end + (text_[end] == '"' ? 1 : close.size());
       if (open == "'" && text_[end] == '"') return 0;
-      sink_.report(Code::unknown_character, {file_, begin, static_cast<std::uint32_t>(behind)}, "`{}` has no meaning here", open)
+      sink_
+          .report(Code::unknown_character, {file_, begin, static_cast<std::uint32_t>(behind)},
+                  "`{}` has no meaning here", open)
           .hint("strings are written with `\"`: `\"{}\"`", text_.substr(inside, end - inside))
           .fix("\"" + std::string(text_.substr(inside, end - inside)) + "\"");
       return behind - begin;
@@ -277,10 +307,15 @@ class TokenFilter {
     } else {
       return begin;
     }
-    const bool goes_on = begin >= comment_end_ && comment_end_ > 0 && text_.substr(comment_end_, begin - comment_end_).find_first_not_of(" \t\r\n") == std::string_view::npos;
+    const bool goes_on =
+        begin >= comment_end_ && comment_end_ > 0 &&
+        text_.substr(comment_end_, begin - comment_end_).find_first_not_of(" \t\r\n") ==
+            std::string_view::npos;
     comment_end_ = static_cast<std::uint32_t>(end);
     if (!goes_on) {
-      sink_.report(Code::foreign_form, {file_, begin, static_cast<std::uint32_t>(marked)}, "`{}` is written differently here", text_.substr(begin, marked - begin))
+      sink_
+          .report(Code::foreign_form, {file_, begin, static_cast<std::uint32_t>(marked)},
+                  "`{}` is written differently here", text_.substr(begin, marked - begin))
           .hint("a comment begins with `//`, on each of its lines");
     }
     return comment_end_;
@@ -314,12 +349,14 @@ class TokenFilter {
     std::string_view bytes = text_.substr(unknown_.begin, unknown_.end - unknown_.begin);
     SourceRange at{file_, unknown_.begin, unknown_.end};
     auto first = reinterpret_cast<const llvm::UTF8*>(bytes.data());
-    bool valid = bytes.find('\0') == std::string_view::npos && llvm::isLegalUTF8String(&first, first + bytes.size());
+    bool valid = bytes.find('\0') == std::string_view::npos &&
+                 llvm::isLegalUTF8String(&first, first + bytes.size());
     bool control = static_cast<unsigned char>(bytes[0]) < 0x20 || bytes[0] == '\x7F';
     if (bytes == "\xEF\xBB\xBF" && unknown_.begin == 0) {
       // A byte order mark says nothing in UTF-8 and is harmless at the start.
     } else if (valid && !control && bytes.size() <= 16) {
-      DiagnosticBuilder builder = sink_.report(Code::unknown_character, at, "`{}` has no meaning here", bytes);
+      DiagnosticBuilder builder =
+          sink_.report(Code::unknown_character, at, "`{}` has no meaning here", bytes);
       if (bytes == "'") builder.hint("strings are written with `\"`");
     } else if (valid && !control) {
       sink_.report(Code::unknown_character, at, "these characters have no meaning here");
@@ -332,8 +369,12 @@ class TokenFilter {
   // Writing.
 
   std::uint32_t last_end() const { return result_.list.empty() ? 0 : result_.list.back().end; }
-  bool last_is(std::size_t type) const { return !result_.list.empty() && result_.list.back().type == type; }
-  void emit(std::size_t type, std::uint32_t begin, std::uint32_t end) { result_.list.push_back({type, begin, end}); }
+  bool last_is(std::size_t type) const {
+    return !result_.list.empty() && result_.list.back().type == type;
+  }
+  void emit(std::size_t type, std::uint32_t begin, std::uint32_t end) {
+    result_.list.push_back({type, begin, end});
+  }
 
   void separate() {
     if (result_.list.empty() || last_is(Lexer::SEMI) || last_is(Lexer::LBRACE)) return;
@@ -342,7 +383,9 @@ class TokenFilter {
 
   // Brackets.
 
-  bool inside_brackets() const { return !open_.empty() && open_.back().token.type != Lexer::LBRACE; }
+  bool inside_brackets() const {
+    return !open_.empty() && open_.back().token.type != Lexer::LBRACE;
+  }
 
   void close_top(Span where, std::string_view why, bool quiet = false) {
     Open top = open_.back();
@@ -350,19 +393,30 @@ class TokenFilter {
     // An unclosed string contains the brackets after it, and is reported already; so is nesting
     // that is too deep, which ends reading.
     if (!quiet && !result_.too_deep && !unclosed_string_ends_.contains(last_end())) {
-      const std::string_view closer = top.token.type == Lexer::LPAREN ? ")" : top.token.type == Lexer::LBRACKET ? "]" : "}";
-      DiagnosticBuilder report = sink_.report(Code::unclosed_bracket, range(top.token), "`{}` is not closed", text(top.token));
+      const std::string_view closer = top.token.type == Lexer::LPAREN     ? ")"
+                                      : top.token.type == Lexer::LBRACKET ? "]"
+                                                                          : "}";
+      DiagnosticBuilder report = sink_.report(Code::unclosed_bracket, range(top.token),
+                                              "`{}` is not closed", text(top.token));
       report.related(SourceRange{file_, where.begin, where.end}, "{}", why);
-      const std::string_view behind = text_.substr(last_end(), text_.find('\n', last_end()) - last_end());
-      if (const std::size_t comment = behind.find("//"); comment != std::string_view::npos && behind.find(closer, comment) != std::string_view::npos) {
-        report.hint("`//` begins a comment, and the `{}` of this line is inside it; integers are divided with `/`", closer);
+      const std::string_view behind =
+          text_.substr(last_end(), text_.find('\n', last_end()) - last_end());
+      if (const std::size_t comment = behind.find("//");
+          comment != std::string_view::npos &&
+          behind.find(closer, comment) != std::string_view::npos) {
+        report.hint(
+            "`//` begins a comment, and the `{}` of this line is inside it; integers are divided with `/`",
+            closer);
       } else {
         report.hint("add a `{}`", closer);
         // The end of a block is unknown; and several brackets that end in one place would each take
         // the end of another.
-        const bool outermost = std::ranges::all_of(open_, [](const Open& open) { return open.token.type == Lexer::LBRACE; });
-        const bool alone = outermost && (result_.list.empty() || result_.list.back().begin != result_.list.back().end);
-        if (closer != "}" && alone) report.fix({file_, last_end(), last_end()}, std::string(closer));
+        const bool outermost = std::ranges::all_of(
+            open_, [](const Open& open) { return open.token.type == Lexer::LBRACE; });
+        const bool alone = outermost && (result_.list.empty() ||
+                                         result_.list.back().begin != result_.list.back().end);
+        if (closer != "}" && alone)
+          report.fix({file_, last_end(), last_end()}, std::string(closer));
       }
     }
     if (top.token.type == Lexer::LBRACE) separate();
@@ -372,18 +426,22 @@ class TokenFilter {
   void close_down_to(std::size_t level, Span where, std::string_view why) {
     // Which of several open brackets lacks its end cannot be known; one message for the innermost
     // says enough.
-    for (bool reported = false; open_.size() > level; reported = true) close_top(where, why, reported);
+    for (bool reported = false; open_.size() > level; reported = true)
+      close_top(where, why, reported);
   }
 
   void close_brackets(const Token& before) {
-    while (inside_brackets()) close_top({before.begin, before.end}, "it had to be closed before this");
+    while (inside_brackets())
+      close_top({before.begin, before.end}, "it had to be closed before this");
   }
 
   /// The nesting depth inside the innermost bracket.
   std::size_t& depth() { return open_.empty() ? outer_depth_ : open_.back().depth; }
 
   void deepen(const Token& token) {
-    if (token.type == Lexer::COMMA || token.type == Lexer::SEMI || token.type == Lexer::LBRACE || token.type == Lexer::RBRACE) depth() = 1;
+    if (token.type == Lexer::COMMA || token.type == Lexer::SEMI || token.type == Lexer::LBRACE ||
+        token.type == Lexer::RBRACE)
+      depth() = 1;
     if (makes_deeper(token.type)) ++depth();
   }
 
@@ -391,7 +449,9 @@ class TokenFilter {
     std::size_t depth = outer_depth_;
     for (const Open& open : open_) depth += open.depth;
     if (depth <= kMaxNesting) return;
-    sink_.report(Code::nesting_too_deep, range(token), "this is nested more than {} deep", kMaxNesting)
+    sink_
+        .report(Code::nesting_too_deep, range(token), "this is nested more than {} deep",
+                kMaxNesting)
         .hint("name parts with `let`, or use a list and a loop");
     result_.too_deep = true;
   }
@@ -413,7 +473,10 @@ class TokenFilter {
         if (level == 0) continue;
         leave_to(level);
         open.pop_back();
-      } else if (ends_brackets(token.type) || (token.first_on_line && only_begins_statement(token.type) && !is_argument(token, &token < &raw_.back() ? (&token)[1].type : antlr4::Token::EOF))) {
+      } else if (ends_brackets(token.type) ||
+                 (token.first_on_line && only_begins_statement(token.type) &&
+                  !is_argument(token,
+                               &token < &raw_.back() ? (&token)[1].type : antlr4::Token::EOF))) {
         leave_to(0);
       }
     }
@@ -426,38 +489,51 @@ class TokenFilter {
 
   bool begins_item(const RawToken& token) const {
     if (!token.first_on_line) return false;
-    if (token.type == Lexer::MODEL) return open_.empty() || (type_after(1) == Lexer::NAME && type_after(2) == Lexer::LPAREN);
+    if (token.type == Lexer::MODEL)
+      return open_.empty() || (type_after(1) == Lexer::NAME && type_after(2) == Lexer::LPAREN);
     return only_begins_item(token.type);
   }
 
   bool begins_statement(const RawToken& token) const {
     if (!token.first_on_line) return false;
-    if (token.type == Lexer::NAME) return type_after(1) == Lexer::ASSIGN || (type_after(1) == Lexer::COLON && begins_pair(token));
+    if (token.type == Lexer::NAME)
+      return type_after(1) == Lexer::ASSIGN ||
+             (type_after(1) == Lexer::COLON && begins_pair(token));
     if (token.type == Lexer::CURSOR) return type_after(1) == Lexer::NAME;
     if (token.type == Lexer::FOR) return !last_is(Lexer::LBRACKET);
-    if (token.type == Lexer::ORDER) return !last_is(Lexer::COLON) && !last_is(Lexer::ARROW) && !last_is(Lexer::LBRACKET);
+    if (token.type == Lexer::ORDER)
+      return !last_is(Lexer::COLON) && !last_is(Lexer::ARROW) && !last_is(Lexer::LBRACKET);
     return only_begins_statement(token.type) && !is_argument(token, type_after(1));
   }
 
   /// The `at:` of a device, which no slot number is.
-  static bool is_argument(const RawToken& token, std::size_t next) { return token.type == Lexer::AT && next == Lexer::COLON; }
+  static bool is_argument(const RawToken& token, std::size_t next) {
+    return token.type == Lexer::AT && next == Lexer::COLON;
+  }
 
   /// `NAME :` on a new line is a statement of its own, even if the line before lacks its end,
   /// unless the line may continue with a pair.
   bool begins_pair(const RawToken& token) const {
     if (!inside_brackets()) return !last_goes_on_with_pair() && !inside_slot_number();
-    const bool in_train = item_ == Lexer::TRAIN && open_[0].token.type == Lexer::LBRACE && open_[1].token.type != Lexer::LBRACE;
-    return in_train && open_.back().unclosed && std::ranges::find(ast::kTrainSettings, text(token)) != std::end(ast::kTrainSettings);
+    const bool in_train = item_ == Lexer::TRAIN && open_[0].token.type == Lexer::LBRACE &&
+                          open_[1].token.type != Lexer::LBRACE;
+    return in_train && open_.back().unclosed &&
+           std::ranges::find(ast::kTrainSettings, text(token)) != std::end(ast::kTrainSettings);
   }
 
-  bool last_goes_on_with_pair() const { return last_is(Lexer::COMMA) || last_is(Lexer::INTO) || last_is(Lexer::WITH) || last_is(Lexer::INPUT) || last_is(Lexer::STREAM); }
+  bool last_goes_on_with_pair() const {
+    return last_is(Lexer::COMMA) || last_is(Lexer::INTO) || last_is(Lexer::WITH) ||
+           last_is(Lexer::INPUT) || last_is(Lexer::STREAM);
+  }
 
   /// `at 6*i +` goes on with `r: F stage[r]`.
   bool inside_slot_number() const {
     auto token = result_.list.rbegin();
     const auto end = result_.list.rend();
     if (token == end || token->type == Lexer::COLON || can_end_statement(token->type)) return false;
-    while (token != end && token->type != Lexer::AT && token->type != Lexer::SEMI && token->type != Lexer::LBRACE) ++token;
+    while (token != end && token->type != Lexer::AT && token->type != Lexer::SEMI &&
+           token->type != Lexer::LBRACE)
+      ++token;
     return token != end && token->type == Lexer::AT;
   }
 
@@ -465,19 +541,27 @@ class TokenFilter {
   /// an argument or a dimension is legal.
   void rename_keyword(RawToken& token) {
     const bool keyword = token.type >= Lexer::AND && token.type <= Lexer::PASS;
-    if (open_.size() > 1 && open_.back().token.type == Lexer::LPAREN && is_argument(token, type_after(1))) return;
-    if (!keyword || !inside_brackets() || (!last_is(Lexer::COMMA) && !last_is(open_.back().token.type))) return;
+    if (open_.size() > 1 && open_.back().token.type == Lexer::LPAREN &&
+        is_argument(token, type_after(1)))
+      return;
+    if (!keyword || !inside_brackets() ||
+        (!last_is(Lexer::COMMA) && !last_is(open_.back().token.type)))
+      return;
     const std::size_t next = type_after(1);
-    const bool element = open_.back().token.type == Lexer::LBRACKET && ends_brackets(token.type) && (next == Lexer::COMMA || next == Lexer::RBRACKET);
+    const bool element = open_.back().token.type == Lexer::LBRACKET && ends_brackets(token.type) &&
+                         (next == Lexer::COMMA || next == Lexer::RBRACKET);
     if (next != Lexer::COLON && !element) return;
-    sink_.report(Code::reserved_word, range(token), "`{}` is a reserved word and cannot be a name", text(token))
+    sink_
+        .report(Code::reserved_word, range(token), "`{}` is a reserved word and cannot be a name",
+                text(token))
         .hint("choose another name");
     token.type = Lexer::NAME;
   }
 
   void take(RawToken token) {
     rename_keyword(token);
-    const bool item = recovers() && begins_item(token), statement = recovers() && begins_statement(token);
+    const bool item = recovers() && begins_item(token),
+               statement = recovers() && begins_statement(token);
     if (item) {
       close_down_to(0, {token.begin, token.end}, "here a new declaration begins");
       item_ = token.type;
@@ -487,13 +571,16 @@ class TokenFilter {
 
     switch (token.type) {
       case Lexer::SEMI:
-        if (!result_.list.empty() && !last_is(Lexer::SEMI) && !last_is(Lexer::LBRACE)) emit(token.type, token.begin, token.end);
+        if (!result_.list.empty() && !last_is(Lexer::SEMI) && !last_is(Lexer::LBRACE))
+          emit(token.type, token.begin, token.end);
         deepen(token);
         return;
-      case Lexer::RPAREN: case Lexer::RBRACKET: case Lexer::RBRACE:
-        close(token);
-        return;
-      case Lexer::LPAREN: case Lexer::LBRACKET: case Lexer::LBRACE:
+      case Lexer::RPAREN:
+      case Lexer::RBRACKET:
+      case Lexer::RBRACE: close(token); return;
+      case Lexer::LPAREN:
+      case Lexer::LBRACKET:
+      case Lexer::LBRACE:
         deepen(token);
         open_.push_back({token, token.unclosed});
         break;
@@ -501,9 +588,7 @@ class TokenFilter {
         deepen(token);
         emit(Lexer::NUMBER, token.begin, token.end);
         return;
-      default:
-        deepen(token);
-        break;
+      default: deepen(token); break;
     }
     emit(token.type, token.begin, token.end);
     check_depth(token);
@@ -525,7 +610,8 @@ class TokenFilter {
       return;
     }
     DiagnosticBuilder builder =
-        sink_.report(Code::unexpected_token, range(token), "a line begins with `{}`, but the line before it is complete", text(token));
+        sink_.report(Code::unexpected_token, range(token),
+                     "a line begins with `{}`, but the line before it is complete", text(token));
     const SourceRange between{file_, last_end(), token.begin};
     const std::string_view space = text_.substr(between.begin, between.end - between.begin);
     const bool comment = space.find_first_not_of(" \t\r\n") != std::string_view::npos;
@@ -533,9 +619,13 @@ class TokenFilter {
       builder.hint("write `} else` on one line");
       if (!comment) builder.fix(Fix{"write `} else` on one line", {{between, " "}}});
     } else {
-      builder.hint("a line end ends the statement unless a `(` or `[` is open: put `{}` at the end of the line before", text(token));
+      builder.hint(
+          "a line end ends the statement unless a `(` or `[` is open: put `{}` at the end of the line before",
+          text(token));
       const std::string moved(text(token));
-      if (!comment) builder.fix(Fix{"put `" + moved + "` at the end of the line before", {{{file_, between.begin, token.end}, " " + moved + std::string(space)}}});
+      if (!comment)
+        builder.fix(Fix{"put `" + moved + "` at the end of the line before",
+                        {{{file_, between.begin, token.end}, " " + moved + std::string(space)}}});
     }
   }
 
@@ -544,12 +634,16 @@ class TokenFilter {
     if (token.type == Lexer::RBRACE) {
       while (level > 0 && open_[level - 1].token.type != Lexer::LBRACE) --level;
     } else {
-      while (level > 0 && open_[level - 1].token.type != Lexer::LBRACE && closer_of(open_[level - 1].token.type) != token.type) --level;
+      while (level > 0 && open_[level - 1].token.type != Lexer::LBRACE &&
+             closer_of(open_[level - 1].token.type) != token.type)
+        --level;
       if (level > 0 && open_[level - 1].token.type == Lexer::LBRACE) level = 0;
     }
     if (level == 0 && token.type != Lexer::RBRACE && inside_brackets()) {
       const Token& opener = open_.back().token;
-      sink_.report(Code::unmatched_bracket, range(token), "`{}` does not close `{}`", text(token), text(opener))
+      sink_
+          .report(Code::unmatched_bracket, range(token), "`{}` does not close `{}`", text(token),
+                  text(opener))
           .related(range(opener), "this is what is open")
           .fix(opener.type == Lexer::LPAREN ? ")" : "]");
       std::size_t closer = closer_of(opener.type);
@@ -558,7 +652,8 @@ class TokenFilter {
       return;
     }
     if (level == 0) {
-      sink_.report(Code::unmatched_bracket, range(token), "`{}` closes nothing", text(token)).fix("");
+      sink_.report(Code::unmatched_bracket, range(token), "`{}` closes nothing", text(token))
+          .fix("");
       return;
     }
     close_down_to(level, {token.begin, token.end}, "it had to be closed before this");
@@ -586,6 +681,8 @@ class TokenFilter {
 
 }  // namespace
 
-Tokens tokenize(std::string_view text, FileId file, Reading reading, SelectedReports& sink) { return TokenFilter(text, file, reading, sink).run(); }
+Tokens tokenize(std::string_view text, FileId file, Reading reading, SelectedReports& sink) {
+  return TokenFilter(text, file, reading, sink).run();
+}
 
 }  // namespace piper::parse

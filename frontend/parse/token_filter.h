@@ -27,8 +27,8 @@ struct Tokens {
   std::vector<Token> list;
   // By the first byte of the token that a doc comment precedes.
   std::map<std::uint32_t, std::string> docs;
-  std::vector<ast::Comment> comments;         // in text order, doc comments among them
-  bool too_deep = false;                      // reported; `list` ends early and must not be parsed
+  std::vector<ast::Comment> comments;  // in text order, doc comments among them
+  bool too_deep = false;               // reported; `list` ends early and must not be parsed
 };
 
 /// Brackets, operators and prefixes that may be open at one place; also bounds the depth of the

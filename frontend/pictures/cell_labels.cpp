@@ -17,17 +17,22 @@ std::vector<Component> components_of(std::string_view region) {
     const std::string_view one = region.substr(0, end);
     const std::size_t bracket = std::min(one.find('['), one.size());
     const bool indexed = bracket < one.size();
-    components.push_back({std::string(one.substr(0, bracket)), indexed ? std::string(one.substr(bracket + 1, one.size() - bracket - 2)) : ""});
+    components.push_back(
+        {std::string(one.substr(0, bracket)),
+         indexed ? std::string(one.substr(bracket + 1, one.size() - bracket - 2)) : ""});
     region.remove_prefix(std::min(end + 1, region.size()));
   }
   // Work outside of all regions: `rest`.
-  if (components.size() > 1 && components.front().name == "model" && components.front().index.empty()) components.erase(components.begin());
+  if (components.size() > 1 && components.front().name == "model" &&
+      components.front().index.empty())
+    components.erase(components.begin());
   return components;
 }
 
 /// A rank with several stages or regions needs them in the labels of its operations.
 bool needs_region(const std::vector<Cell>& row) {
-  return std::any_of(row.begin(), row.end(), [&](const Cell& cell) { return cell.region != row.front().region; });
+  return std::any_of(row.begin(), row.end(),
+                     [&](const Cell& cell) { return cell.region != row.front().region; });
 }
 
 }  // namespace
@@ -45,7 +50,8 @@ CellLabels::CellLabels(const CellRows& rows) {
       if (!cell.stage) regions.insert(cell.region);
     }
   }
-  for (const std::vector<Cell>& row : rows) with_region_.push_back(needs_region(row) || (!by_stage && all.size() > 1));
+  for (const std::vector<Cell>& row : rows)
+    with_region_.push_back(needs_region(row) || (!by_stage && all.size() > 1));
   shorten(regions);
 }
 
@@ -61,16 +67,20 @@ std::string CellLabels::legend(const CellRows& rows) const {
   std::string text;
   for (const bool by_stage : {true, false}) {
     for (std::size_t r = 0; r < rows.size(); ++r) {
-      const auto shown = std::find_if(rows[r].begin(), rows[r].end(), [&](const Cell& cell) { return with_region_[r] && cell.stage.has_value() == by_stage; });
+      const auto shown = std::find_if(rows[r].begin(), rows[r].end(), [&](const Cell& cell) {
+        return with_region_[r] && cell.stage.has_value() == by_stage;
+      });
       if (shown == rows[r].end()) continue;
-      text += (text.empty() ? "" : "; ") + of(r, *shown) + " is " + std::string(pass_name(shown->pass)) + " " + std::string(shown->region) + ", microbatch " +
-              std::to_string(shown->mb);
+      text += (text.empty() ? "" : "; ") + of(r, *shown) + " is " +
+              std::string(pass_name(shown->pass)) + " " + std::string(shown->region) +
+              ", microbatch " + std::to_string(shown->mb);
       if (shown->slice > 0) text += ", slice " + std::to_string(shown->slice);
       break;
     }
   }
   if (text.empty()) return text;
-  for (const auto& [name, word] : words_) text += (name == words_.begin()->first ? "; " : ", ") + word + " " + name;
+  for (const auto& [name, word] : words_)
+    text += (name == words_.begin()->first ? "; " : ", ") + word + " " + name;
   return text + "\n";
 }
 
@@ -84,12 +94,16 @@ void CellLabels::shorten(const std::set<std::string_view>& regions) {
   std::map<std::string, std::set<std::string>> indices;  // by the names on the way
   for (const std::string_view region : regions) {
     std::string way;
-    for (const Component& each : components_of(region)) indices[way += "." + each.name].insert(each.index), words_[each.name];
+    for (const Component& each : components_of(region))
+      indices[way += "." + each.name].insert(each.index), words_[each.name];
   }
   for (auto& [name, word] : words_) {
     for (std::size_t length = 1; length <= name.size(); ++length) {
       word = name.substr(0, length);
-      if (std::none_of(words_.begin(), words_.end(), [&](const auto& other) { return other.first != name && other.first.starts_with(word); })) break;
+      if (std::none_of(words_.begin(), words_.end(), [&](const auto& other) {
+            return other.first != name && other.first.starts_with(word);
+          }))
+        break;
     }
   }
   std::set<std::string> taken;
@@ -100,7 +114,8 @@ void CellLabels::shorten(const std::set<std::string_view>& regions) {
       text += words_[each.name];
       if (indices[way += "." + each.name].size() > 1) text += each.index;
     }
-    for (const Pass pass : kAllPasses) distinct = taken.insert(std::string(pass_name(pass)) + text).second && distinct;
+    for (const Pass pass : kAllPasses)
+      distinct = taken.insert(std::string(pass_name(pass)) + text).second && distinct;
     short_.emplace(region, std::move(text));
   }
   if (distinct) return;

@@ -21,11 +21,11 @@ namespace piper::pictures {
 /// An operation by name. The texts must outlive the labels.
 struct Cell {
   Pass pass = Pass::F;
-  std::string_view region;             // `stage[2]`, `block[1].rest[0]`
+  std::string_view region;  // `stage[2]`, `block[1].rest[0]`
   // The region is the whole of that stage of the only partition.
   std::optional<std::uint32_t> stage;
   std::uint32_t mb = 0, slice = 0;
-  std::optional<std::uint32_t> part;   // if the row has several of this name, pass and instance
+  std::optional<std::uint32_t> part;  // if the row has several of this name, pass and instance
 };
 using CellRows = std::vector<std::vector<Cell>>;
 

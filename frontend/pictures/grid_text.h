@@ -22,6 +22,7 @@ struct GridRow {
 /// Each part of folded lines begins with its time, or with the number of its first column if
 /// columns take different times; `column` is the time of each. A line that fits is written as by
 /// `grid_line`.
-std::string grid_text(std::span<const GridRow> rows, const Screen& screen, std::optional<double> column);
+std::string grid_text(std::span<const GridRow> rows, const Screen& screen,
+                      std::optional<double> column);
 
 }  // namespace piper::pictures

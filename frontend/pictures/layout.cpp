@@ -8,7 +8,11 @@ using passes::Timeline;
 
 Rows::Rows(const Timeline& timeline) {
   const std::size_t ranks = timeline.ranks.size();
-  const double compute = ranks <= 8 ? 24 : ranks <= 32 ? 18 : ranks <= 64 ? 13 : 11, gap = ranks <= 32 ? 3 : 1;
+  const double compute = ranks <= 8    ? 24
+                         : ranks <= 32 ? 18
+                         : ranks <= 64 ? 13
+                                       : 11,
+               gap = ranks <= 32 ? 3 : 1;
   lane_top_.assign(timeline.lanes.size(), 0);
   lane_height_.assign(timeline.lanes.size(), 0);
   for (const Timeline::Rank& rank : timeline.ranks) {
@@ -24,21 +28,26 @@ Rows::Rows(const Timeline& timeline) {
   }
 }
 
-std::string rank_text(const Timeline::Rank& rank) { return rank.replicas > 1 ? rank.name + " x " + std::to_string(rank.replicas) : rank.name; }
+std::string rank_text(const Timeline::Rank& rank) {
+  return rank.replicas > 1 ? rank.name + " x " + std::to_string(rank.replicas) : rank.name;
+}
 
 std::string stages_text(const Timeline& timeline) {
-  const std::string_view text = timeline.source == Timeline::Source::operations ? text_of(timeline.stages) : "";
+  const std::string_view text =
+      timeline.source == Timeline::Source::operations ? text_of(timeline.stages) : "";
   return text.empty() ? "" : ", " + std::string(text);
 }
 
 std::string figures_text(const Timeline& timeline) {
-  return "makespan " + time_text(timeline.makespan, timeline.unit) + ", bubble " + share_text(timeline.bubble_span) + " of the span and " +
+  return "makespan " + time_text(timeline.makespan, timeline.unit) + ", bubble " +
+         share_text(timeline.bubble_span) + " of the span and " +
          share_text(timeline.bubble_makespan) + " of the makespan" + stages_text(timeline);
 }
 
 std::string legend_text(Shade shade) {
   const ShadeRow& row = row_of(shade);
-  return shade < Shade::message ? std::string(row.name) + ": " + std::string(row.means) : std::string(row.means);
+  return shade < Shade::message ? std::string(row.name) + ": " + std::string(row.means)
+                                : std::string(row.means);
 }
 
 }  // namespace piper::pictures

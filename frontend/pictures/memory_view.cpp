@@ -19,12 +19,16 @@ using passes::MemoryRow;
 std::vector<std::size_t> used_classes(std::span<const MemoryRow> rows) {
   std::vector<std::size_t> used;
   for (std::size_t cls = 0; cls < passes::kBufferClasses; ++cls) {
-    if (std::any_of(rows.begin(), rows.end(), [&](const MemoryRow& row) { return row.peak[cls] > 0 || row.rest[cls] > 0; })) used.push_back(cls);
+    if (std::any_of(rows.begin(), rows.end(),
+                    [&](const MemoryRow& row) { return row.peak[cls] > 0 || row.rest[cls] > 0; }))
+      used.push_back(cls);
   }
   return used;
 }
 
-std::string class_text(std::size_t cls) { return std::string(dag::buffer_class_name(static_cast<BufferClass>(cls))); }
+std::string class_text(std::size_t cls) {
+  return std::string(dag::buffer_class_name(static_cast<BufferClass>(cls)));
+}
 
 llvm::json::Object by_class(const std::array<std::int64_t, passes::kBufferClasses>& counts) {
   llvm::json::Object object;
@@ -59,34 +63,43 @@ std::string memory_text(std::span<const MemoryRow> rows, const dag::Dag& dag) {
   table[0] = {"role", "at rest", "at peak"};
   std::vector<bool> left = {true, false, false};
   for (const std::size_t cls : used) table[0].push_back(class_text(cls)), left.push_back(false);
-  const bool host = std::any_of(rows.begin(), rows.end(), [](const MemoryRow& row) { return row.host > 0; });
+  const bool host =
+      std::any_of(rows.begin(), rows.end(), [](const MemoryRow& row) { return row.host > 0; });
   table[0].push_back("arena"), left.push_back(false);
   if (host) table[0].push_back("on host"), left.push_back(false);
   table[0].push_back("peak at"), left.push_back(true);
   for (const MemoryRow& row : rows) {
     std::vector<std::string>& line = table.emplace_back();
     line = {row.role, bytes_text(row.sum_of_rest()), bytes_text(row.sum_of_peak())};
-    for (const std::size_t cls : used) line.push_back(row.peak[cls] == 0 ? "" : bytes_text(row.peak[cls]));
+    for (const std::size_t cls : used)
+      line.push_back(row.peak[cls] == 0 ? "" : bytes_text(row.peak[cls]));
     line.push_back(bytes_text(row.arena));
     if (host) line.push_back(row.host == 0 ? "" : bytes_text(row.host));
     line.push_back(row.at.valid() ? dag.name(row.at) : "");
   }
   const std::string planned = directive::planned_for(dag.settings.device);
-  return text_table(table, left) + (planned.empty() ? "" : "bytes" + planned + "\n") + sharded_state_text(dag);
+  return text_table(table, left) + (planned.empty() ? "" : "bytes" + planned + "\n") +
+         sharded_state_text(dag);
 }
 
 std::string memory_json(std::span<const MemoryRow> rows, const dag::Dag& dag) {
   llvm::json::Array roles;
   for (const MemoryRow& row : rows) {
-    llvm::json::Object object{{"role", row.role}, {"rest", by_class(row.rest)}, {"peak", by_class(row.peak)}, {"rest_bytes", row.sum_of_rest()},
-                              {"peak_bytes", row.sum_of_peak()}, {"arena_bytes", row.arena}};
+    llvm::json::Object object{{"role", row.role},
+                              {"rest", by_class(row.rest)},
+                              {"peak", by_class(row.peak)},
+                              {"rest_bytes", row.sum_of_rest()},
+                              {"peak_bytes", row.sum_of_peak()},
+                              {"arena_bytes", row.arena}};
     if (row.host > 0) object["host_bytes"] = row.host;
     if (row.at.valid()) object["at"] = dag.name(row.at);
     roles.push_back(std::move(object));
   }
   std::string text;
-  const char* const device = directive::kPlatformNames[static_cast<std::size_t>(dag.settings.device)];
-  llvm::raw_string_ostream(text) << llvm::json::Value(llvm::json::Object{{"schema", 1}, {"device", device}, {"roles", std::move(roles)}});
+  const char* const device =
+      directive::kPlatformNames[static_cast<std::size_t>(dag.settings.device)];
+  llvm::raw_string_ostream(text) << llvm::json::Value(
+      llvm::json::Object{{"schema", 1}, {"device", device}, {"roles", std::move(roles)}});
   return text + "\n";
 }
 
@@ -99,7 +112,9 @@ std::string memory_svg(std::span<const MemoryRow> rows, std::string_view title) 
     most = std::max({most, row.sum_of_peak(), row.arena});
     longest = std::max(longest, row.role.size());
   }
-  const double left = 16 + kLetter * static_cast<double>(longest), scale = kWidth / static_cast<double>(most), height = pitch * static_cast<double>(rows.size());
+  const double left = 16 + kLetter * static_cast<double>(longest),
+               scale = kWidth / static_cast<double>(most),
+               height = pitch * static_cast<double>(rows.size());
   std::vector<std::string> paths(passes::kBufferClasses);
   std::string labels, arenas;
   for (std::size_t r = 0; r < rows.size(); ++r) {
@@ -114,22 +129,32 @@ std::string memory_svg(std::span<const MemoryRow> rows, std::string_view title) 
     }
     const double end = left + static_cast<double>(rows[r].arena) * scale;
     arenas += svg_line(end, y - 1, end, y + 2 * bar, "mark");
-    if (bar >= 6 || r % 2 == 0) labels += svg_text(left - 6, y + bar + 3, "class=\"end\"", rows[r].role);
-    if (bar >= 6) labels += svg_text(end + 4, y + bar + 4, "class=\"small\"", bytes_text(rows[r].sum_of_peak()));
+    if (bar >= 6 || r % 2 == 0)
+      labels += svg_text(left - 6, y + bar + 3, "class=\"end\"", rows[r].role);
+    if (bar >= 6)
+      labels +=
+          svg_text(end + 4, y + bar + 4, "class=\"small\"", bytes_text(rows[r].sum_of_peak()));
   }
   std::string out = svg_head(left + kWidth + 90, kTop + height + 56, title);
   out += svg_text(left, 17, "class=\"title\"", title);
   for (std::size_t cls = 0; cls < paths.size(); ++cls) {
-    if (!paths[cls].empty()) out += "<path class=\"" + class_text(cls) + "\" fill=\"" + std::string(colour_of(static_cast<BufferClass>(cls))) + "\" d=\"" + paths[cls] + "\"/>\n";
+    if (!paths[cls].empty())
+      out += "<path class=\"" + class_text(cls) + "\" fill=\"" +
+             std::string(colour_of(static_cast<BufferClass>(cls))) + "\" d=\"" + paths[cls] +
+             "\"/>\n";
   }
   out += arenas + labels;
   double x = left;
   for (const std::size_t cls : used_classes(rows)) {
-    out += svg_rect(x, kTop + height + 12, 11, 11, "fill=\"" + std::string(colour_of(static_cast<BufferClass>(cls))) + "\"");
+    out += svg_rect(x, kTop + height + 12, 11, 11,
+                    "fill=\"" + std::string(colour_of(static_cast<BufferClass>(cls))) + "\"");
     out += svg_text(x + 15, kTop + height + 22, "", class_text(cls));
     x += 32 + kLetter * static_cast<double>(class_text(cls).size());
   }
-  return out + svg_text(left, kTop + height + 42, "class=\"small\"", "upper bar: between two steps; lower bar: when most lives; dashes: the arena") + "</svg>\n";
+  return out +
+         svg_text(left, kTop + height + 42, "class=\"small\"",
+                  "upper bar: between two steps; lower bar: when most lives; dashes: the arena") +
+         "</svg>\n";
 }
 
 }  // namespace piper::pictures

@@ -27,13 +27,16 @@ std::optional<double> finite(const llvm::json::Object& object, llvm::StringRef k
 
 /// The sums and counts of the losses of a batch; false where the record has none.
 bool read_sums(const llvm::json::Object& record, MetricsStep& step) {
-  const llvm::json::Object *microbatches = record.getObject("microbatches"), *counts = record.getObject("counts");
-  if (microbatches == nullptr || counts == nullptr || counts->size() != microbatches->size()) return false;
+  const llvm::json::Object *microbatches = record.getObject("microbatches"),
+                           *counts = record.getObject("counts");
+  if (microbatches == nullptr || counts == nullptr || counts->size() != microbatches->size())
+    return false;
   for (const auto& [name, parts] : *microbatches) {
     const auto count = finite(*counts, name);
     if (parts.getAsArray() == nullptr || !count) return false;
     double& sum = step.sums[name.str()];
-    for (const llvm::json::Value& part : *parts.getAsArray()) sum += part.getAsNumber().value_or(std::numeric_limits<double>::quiet_NaN());
+    for (const llvm::json::Value& part : *parts.getAsArray())
+      sum += part.getAsNumber().value_or(std::numeric_limits<double>::quiet_NaN());
     step.counts[name.str()] = *count;
   }
   const auto samples = record.getInteger("samples");
@@ -51,7 +54,8 @@ std::string read_line(llvm::StringRef line, Metrics& metrics) {
   const llvm::json::Object* object = value->getAsObject();
   if (object == nullptr) return "it is no object";
   const auto phase = object->getString("phase");
-  if (!phase || (*phase != "training" && *phase != "evaluation")) return "it has no `phase` of `training` or `evaluation`";
+  if (!phase || (*phase != "training" && *phase != "evaluation"))
+    return "it has no `phase` of `training` or `evaluation`";
   MetricsStep step;
   const auto number = object->getInteger("step");
   if (!number || *number < 1) return "it has no `step` from 1 on";
@@ -67,14 +71,16 @@ std::string read_line(llvm::StringRef line, Metrics& metrics) {
       step.per_second = *speed;
     }
   }
-  if (*phase == "evaluation" && !read_sums(*object, step)) return "it has no `microbatches`, `counts` and `samples`";
+  if (*phase == "evaluation" && !read_sums(*object, step))
+    return "it has no `microbatches`, `counts` and `samples`";
   (*phase == "training" ? metrics.training : metrics.held_out).push_back(step);
   return {};
 }
 
 /// Ascending by step; a later line of a step replaces an earlier one.
 void sort_steps(std::vector<MetricsStep>& steps) {
-  std::stable_sort(steps.begin(), steps.end(), [](const MetricsStep& a, const MetricsStep& b) { return a.step < b.step; });
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const MetricsStep& a, const MetricsStep& b) { return a.step < b.step; });
   std::vector<MetricsStep> kept;
   for (const MetricsStep& step : steps) {
     if (!kept.empty() && kept.back().step == step.step) kept.pop_back();
@@ -96,7 +102,8 @@ struct Curve {
     first = points.front().first;
     last = std::max(points.back().first, first + 1);
     low = high = points.front().second;
-    for (const auto& point : points) low = std::min(low, point.second), high = std::max(high, point.second);
+    for (const auto& point : points)
+      low = std::min(low, point.second), high = std::max(high, point.second);
     if (high - low < 1e-12 * std::max(1.0, std::abs(high))) low -= 0.5, high += 0.5;
   }
 };
@@ -114,11 +121,16 @@ std::string summary(const Metrics& metrics) {
       lost += !step.loss;
     }
     const Curve curve(steps);
-    out += std::to_string(steps.size()) + (steps.size() == 1 ? " step" : " steps") + " in " + shortened(seconds, "%.1f") + " s";
-    if (seconds > 0 && items > 0) out += ", " + shortened(items / seconds, "%.4g") + " " + metrics.unit + "/s";
+    out += std::to_string(steps.size()) + (steps.size() == 1 ? " step" : " steps") + " in " +
+           shortened(seconds, "%.1f") + " s";
+    if (seconds > 0 && items > 0)
+      out += ", " + shortened(items / seconds, "%.4g") + " " + metrics.unit + "/s";
     if (!curve.points.empty()) {
-      const auto best = std::min_element(curve.points.begin(), curve.points.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-      out += ", loss " + shortened(curve.points.front().second, "%.4f") + " -> " + shortened(curve.points.back().second, "%.4f") + ", least " +
+      const auto best =
+          std::min_element(curve.points.begin(), curve.points.end(),
+                           [](const auto& a, const auto& b) { return a.second < b.second; });
+      out += ", loss " + shortened(curve.points.front().second, "%.4f") + " -> " +
+             shortened(curve.points.back().second, "%.4f") + ", least " +
              shortened(best->second, "%.4f") + " at step " + shortened(best->first, "%.0f");
     }
     if (lost > 0) out += ", " + std::to_string(lost) + " without a finite loss";
@@ -127,16 +139,20 @@ std::string summary(const Metrics& metrics) {
   if (const auto loss = held_out_loss(metrics)) {
     std::int64_t samples = 0;
     for (const MetricsStep& step : metrics.held_out) samples += step.samples;
-    out += "held-out loss " + shortened(*loss, "%.4f") + " over " + counted(metrics.held_out.size(), "batch", "batches") + ", " + counted(static_cast<std::uint64_t>(samples), "sample") + "\n";
+    out += "held-out loss " + shortened(*loss, "%.4f") + " over " +
+           counted(metrics.held_out.size(), "batch", "batches") + ", " +
+           counted(static_cast<std::uint64_t>(samples), "sample") + "\n";
   }
   return out;
 }
 
-void write_steps(llvm::json::OStream& out, llvm::StringRef name, const std::vector<MetricsStep>& steps) {
+void write_steps(llvm::json::OStream& out, llvm::StringRef name,
+                 const std::vector<MetricsStep>& steps) {
   out.attributeArray(name, [&] {
     for (const MetricsStep& step : steps) {
       out.object([&] {
-        out.attribute("loss", step.loss ? llvm::json::Value(*step.loss) : llvm::json::Value(nullptr));
+        out.attribute("loss",
+                      step.loss ? llvm::json::Value(*step.loss) : llvm::json::Value(nullptr));
         if (step.learning_rate) out.attribute("lr", *step.learning_rate);
         if (step.norm) out.attribute("norm", *step.norm);
         out.attribute("seconds", step.seconds);
@@ -149,16 +165,21 @@ void write_steps(llvm::json::OStream& out, llvm::StringRef name, const std::vect
 /// The first, the smallest, the largest and the last point of each column of a picture and each run
 /// of steps without a gap: they draw the same curve as all points.
 template <typename Column, typename Emit>
-void thinned(const std::vector<std::pair<double, double>>& points, const Column& column, const Emit& emit) {
+void thinned(const std::vector<std::pair<double, double>>& points, const Column& column,
+             const Emit& emit) {
   for (std::size_t first = 0; first < points.size();) {
     std::size_t least = first, greatest = first, end = first + 1;
-    for (; end < points.size() && points[end].first - points[end - 1].first <= 1.5 && column(points[end].first) == column(points[first].first); ++end) {
+    for (; end < points.size() && points[end].first - points[end - 1].first <= 1.5 &&
+           column(points[end].first) == column(points[first].first);
+         ++end) {
       if (points[end].second < points[least].second) least = end;
       if (points[end].second > points[greatest].second) greatest = end;
     }
     std::size_t before = points.size();
-    for (const std::size_t each : {first, std::min(least, greatest), std::max(least, greatest), end - 1}) {
-      if (std::exchange(before, each) != each) emit(points[each], each > 0 && points[each].first - points[each - 1].first <= 1.5);
+    for (const std::size_t each :
+         {first, std::min(least, greatest), std::max(least, greatest), end - 1}) {
+      if (std::exchange(before, each) != each)
+        emit(points[each], each > 0 && points[each].first - points[each - 1].first <= 1.5);
     }
     first = end;
   }
@@ -198,26 +219,37 @@ std::string metrics_text(const Metrics& metrics, std::string_view title, const S
   std::string out = std::string(title) + "\n";
   if (!curve.points.empty()) {
     constexpr std::size_t kHeight = 16, kLeft = 10;
-    const std::size_t width = std::max<std::size_t>(20, (screen.columns > 0 ? screen.columns - 1 : 90) - std::min<std::size_t>(kLeft, screen.columns > 0 ? screen.columns - 1 : kLeft));
+    const std::size_t width = std::max<std::size_t>(
+        20, (screen.columns > 0 ? screen.columns - 1 : 90) -
+                std::min<std::size_t>(kLeft, screen.columns > 0 ? screen.columns - 1 : kLeft));
     std::vector<double> sums(width, 0);
     std::vector<std::size_t> counts(width, 0);
     for (const auto& [step, loss] : curve.points) {
-      const auto column = std::min(width - 1, static_cast<std::size_t>((step - curve.first) / (curve.last - curve.first) * static_cast<double>(width)));
+      const auto column = std::min(
+          width - 1, static_cast<std::size_t>((step - curve.first) / (curve.last - curve.first) *
+                                              static_cast<double>(width)));
       sums[column] += loss;
       ++counts[column];
     }
     std::vector<std::string> rows(kHeight, std::string(width, ' '));
     for (std::size_t column = 0; column < width; ++column) {
       if (counts[column] == 0) continue;
-      const double height = (sums[column] / static_cast<double>(counts[column]) - curve.low) / (curve.high - curve.low);
-      rows[kHeight - 1 - std::min(kHeight - 1, static_cast<std::size_t>(height * static_cast<double>(kHeight)))][column] = '*';
+      const double height = (sums[column] / static_cast<double>(counts[column]) - curve.low) /
+                            (curve.high - curve.low);
+      rows[kHeight - 1 -
+           std::min(kHeight - 1, static_cast<std::size_t>(height * static_cast<double>(kHeight)))]
+          [column] = '*';
     }
     for (std::size_t row = 0; row < kHeight; ++row) {
       std::string label;
-      if (row % 5 == 0) label = shortened(curve.high - (curve.high - curve.low) * static_cast<double>(row) / (kHeight - 1), "%.4g");
+      if (row % 5 == 0)
+        label = shortened(
+            curve.high - (curve.high - curve.low) * static_cast<double>(row) / (kHeight - 1),
+            "%.4g");
       CellLine line;
       line.append(std::string(kLeft - 2 - std::min(label.size(), kLeft - 2), ' ') + label + " |");
-      for (const char c : rows[row]) line.append(1, c == '*' && screen.colours ? ' ' : c, c == '*' ? 68 : CellLine::kPlain);
+      for (const char c : rows[row])
+        line.append(1, c == '*' && screen.colours ? ' ' : c, c == '*' ? 68 : CellLine::kPlain);
       out += line.print(0, line.size(), screen.colours) + "\n";
     }
     const std::string first = shortened(curve.first, "%.0f"), last = shortened(curve.last, "%.0f");
@@ -244,24 +276,39 @@ std::string metrics_json(const Metrics& metrics) {
 std::string metrics_svg(const Metrics& metrics, std::string_view title) {
   constexpr double kLeft = 64, kTop = 40, kWidth = 800, kHeight = 320;
   const Curve curve(metrics.training);
-  std::string out = svg_head(kLeft + kWidth + 24, kTop + kHeight + 64, title) + svg_text(kLeft, 20, "class=\"title\"", title);
-  const auto x = [&](double step) { return kLeft + (step - curve.first) / (curve.last - curve.first) * kWidth; };
-  const auto y = [&](double loss) { return kTop + (curve.high - loss) / (curve.high - curve.low) * kHeight; };
-  const double loss_step = axis_step(curve.high - curve.low, 6), axis = axis_step(curve.last - curve.first, 8);
-  for (double loss = std::ceil(curve.low / loss_step) * loss_step; loss <= curve.high + 1e-9 * loss_step; loss += loss_step) {
-    out += svg_line(kLeft, y(loss), kLeft + kWidth, y(loss), "mesh") + svg_text(kLeft - 6, y(loss) + 4, "class=\"end small\"", shortened(loss, "%.4g"));
+  std::string out = svg_head(kLeft + kWidth + 24, kTop + kHeight + 64, title) +
+                    svg_text(kLeft, 20, "class=\"title\"", title);
+  const auto x = [&](double step) {
+    return kLeft + (step - curve.first) / (curve.last - curve.first) * kWidth;
+  };
+  const auto y = [&](double loss) {
+    return kTop + (curve.high - loss) / (curve.high - curve.low) * kHeight;
+  };
+  const double loss_step = axis_step(curve.high - curve.low, 6),
+               axis = axis_step(curve.last - curve.first, 8);
+  for (double loss = std::ceil(curve.low / loss_step) * loss_step;
+       loss <= curve.high + 1e-9 * loss_step; loss += loss_step) {
+    out += svg_line(kLeft, y(loss), kLeft + kWidth, y(loss), "mesh") +
+           svg_text(kLeft - 6, y(loss) + 4, "class=\"end small\"", shortened(loss, "%.4g"));
   }
-  for (double step = std::ceil(curve.first / axis) * axis; step <= curve.last + 1e-9 * axis; step += axis) {
-    out += svg_line(x(step), kTop + kHeight, x(step), kTop + kHeight + 4, "axis") + svg_text(x(step), kTop + kHeight + 17, "class=\"middle small\"", shortened(step, "%.6g"));
+  for (double step = std::ceil(curve.first / axis) * axis; step <= curve.last + 1e-9 * axis;
+       step += axis) {
+    out +=
+        svg_line(x(step), kTop + kHeight, x(step), kTop + kHeight + 4, "axis") +
+        svg_text(x(step), kTop + kHeight + 17, "class=\"middle small\"", shortened(step, "%.6g"));
   }
   out += svg_line(kLeft, kTop + kHeight, kLeft + kWidth, kTop + kHeight, "axis");
   std::string path;
   constexpr double kColumns = 2 * kWidth;
-  thinned(curve.points, [&](double step) { return std::floor((step - curve.first) / (curve.last - curve.first) * kColumns); },
-          [&](const auto& point, bool follows) {
-            // A gap where a step has no finite loss.
-            path += (follows ? "L" : "M") + decimal(x(point.first)) + " " + decimal(y(point.second));
-          });
+  thinned(
+      curve.points,
+      [&](double step) {
+        return std::floor((step - curve.first) / (curve.last - curve.first) * kColumns);
+      },
+      [&](const auto& point, bool follows) {
+        // A gap where a step has no finite loss.
+        path += (follows ? "L" : "M") + decimal(x(point.first)) + " " + decimal(y(point.second));
+      });
   if (!path.empty()) out += "<path class=\"curve\" stroke=\"#3b6fb6\" d=\"" + path + "\"/>\n";
   const std::string reported = summary(metrics);
   double line = kTop + kHeight + 36;

@@ -17,13 +17,13 @@
 namespace piper::pictures {
 
 struct MetricsStep {
-  std::int64_t step = 0;               // from 1
-  std::optional<double> loss;          // none: it was not finite
+  std::int64_t step = 0;       // from 1
+  std::optional<double> loss;  // none: it was not finite
   std::optional<double> norm;
   std::optional<double> learning_rate;
   double seconds = 0;
-  double per_second = 0;               // tokens or samples
-  std::int64_t samples = 0;            // of held-out data
+  double per_second = 0;     // tokens or samples
+  std::int64_t samples = 0;  // of held-out data
   // of held-out data, per loss: the sum over its elements, and their number
   std::map<std::string, double> sums, counts;
 };
@@ -32,7 +32,7 @@ struct Metrics {
   // Ascending by step; the last line of a step that was run again.
   std::vector<MetricsStep> training;
   std::vector<MetricsStep> held_out;
-  std::string unit;                    // of speeds: `tokens`, `samples`
+  std::string unit;  // of speeds: `tokens`, `samples`
 };
 
 /// A line that is not a record of a step.

@@ -28,13 +28,15 @@ double tick_of(std::span<const double> column) {
 }  // namespace
 
 void Packer::put(std::int64_t difference) {
-  std::uint64_t value = difference >= 0 ? static_cast<std::uint64_t>(difference) * 2 : static_cast<std::uint64_t>(-(difference + 1)) * 2 + 1;
+  std::uint64_t value = difference >= 0 ? static_cast<std::uint64_t>(difference) * 2
+                                        : static_cast<std::uint64_t>(-(difference + 1)) * 2 + 1;
   for (; value >= 0x80; value >>= 7) bytes_.push_back(static_cast<std::uint8_t>(value | 0x80));
   bytes_.push_back(static_cast<std::uint8_t>(value));
 }
 
 llvm::json::Object Packer::add(std::span<const std::int64_t> column) {
-  llvm::json::Object place{{"at", static_cast<std::int64_t>(bytes_.size())}, {"count", static_cast<std::int64_t>(column.size())}};
+  llvm::json::Object place{{"at", static_cast<std::int64_t>(bytes_.size())},
+                           {"count", static_cast<std::int64_t>(column.size())}};
   std::int64_t before = 0;
   for (const std::int64_t value : column) {
     put(value - before);
@@ -44,7 +46,8 @@ llvm::json::Object Packer::add(std::span<const std::int64_t> column) {
 }
 
 llvm::json::Object Packer::add(std::span<const std::uint32_t> column) {
-  llvm::json::Object place{{"at", static_cast<std::int64_t>(bytes_.size())}, {"count", static_cast<std::int64_t>(column.size())}};
+  llvm::json::Object place{{"at", static_cast<std::int64_t>(bytes_.size())},
+                           {"count", static_cast<std::int64_t>(column.size())}};
   std::int64_t before = 0;
   for (const std::uint32_t value : column) {
     put(std::int64_t{value} - before);
@@ -65,11 +68,15 @@ llvm::json::Object Packer::add_times(std::span<const double> column) {
 
 llvm::json::Object Packer::add_texts(std::span<const std::string> texts) {
   const std::size_t first = bytes_.size();
-  for (const std::string& text : texts) bytes_.insert(bytes_.end(), text.c_str(), text.c_str() + text.size() + 1);
-  return llvm::json::Object{{"at", static_cast<std::int64_t>(first)}, {"size", static_cast<std::int64_t>(bytes_.size() - first)}};
+  for (const std::string& text : texts)
+    bytes_.insert(bytes_.end(), text.c_str(), text.c_str() + text.size() + 1);
+  return llvm::json::Object{{"at", static_cast<std::int64_t>(first)},
+                            {"size", static_cast<std::int64_t>(bytes_.size() - first)}};
 }
 
-const char* Packer::encoding() const { return llvm::compression::zlib::isAvailable() ? "deflate" : "raw"; }
+const char* Packer::encoding() const {
+  return llvm::compression::zlib::isAvailable() ? "deflate" : "raw";
+}
 
 std::string Packer::text() const {
   if (!llvm::compression::zlib::isAvailable()) return llvm::encodeBase64(bytes_);

@@ -17,7 +17,9 @@ using passes::Timeline;
 constexpr std::uint32_t kNone = Picture::kNone;
 
 Cell cell_of(const Timeline& timeline, const Timeline::Operation& operation) {
-  Cell cell{operation.pass, timeline.names[operation.name], std::nullopt, operation.mb, operation.slice, std::nullopt};
+  Cell cell{operation.pass,  timeline.names[operation.name],
+            std::nullopt,    operation.mb,
+            operation.slice, std::nullopt};
   if (operation.stage != kNone) cell.stage = operation.stage;
   if (operation.part != kNone) cell.part = operation.part;
   return cell;
@@ -52,11 +54,15 @@ void name_cells(Picture& picture) {
       const Timeline::Operation& operation = timeline.operations[id];
       picture.cells[id] = labels.of(row, cell_of(timeline, operation));
       if (operation.stage == kNone) continue;
-      picture.tone[id] = stages.emplace(std::pair(operation.stage, operation.copy), static_cast<std::uint8_t>(stages.size() % 2)).first->second;
+      picture.tone[id] = stages
+                             .emplace(std::pair(operation.stage, operation.copy),
+                                      static_cast<std::uint8_t>(stages.size() % 2))
+                             .first->second;
     }
   }
   for (std::size_t id = 0; id < timeline.operations.size(); ++id) {
-    if (!dag::runs_body(timeline.operations[id].kind)) picture.cells[id] = dag::kind_name(timeline.operations[id].kind);
+    if (!dag::runs_body(timeline.operations[id].kind))
+      picture.cells[id] = dag::kind_name(timeline.operations[id].kind);
   }
 }
 
@@ -69,7 +75,8 @@ void find_places(Picture& picture, const LocationTable& locations) {
       if (range.valid()) {
         const LineColumn at = locations.files().line_column(range.file, range.begin);
         entry->second = static_cast<std::uint32_t>(picture.places.size());
-        picture.places.push_back(std::string(locations.files().name(range.file)) + ":" + std::to_string(at.line) + ":" + std::to_string(at.column));
+        picture.places.push_back(std::string(locations.files().name(range.file)) + ":" +
+                                 std::to_string(at.line) + ":" + std::to_string(at.column));
       }
     }
     picture.place.push_back(entry->second);
@@ -80,7 +87,11 @@ void find_places(Picture& picture, const LocationTable& locations) {
 /// out.
 class Inputs {
  public:
-  Inputs(Picture& picture, const dag::Dag& dag) : picture_(picture), timeline_(picture.timeline), dag_(dag), operation_of_(dag.nodes.size(), kNone) {
+  Inputs(Picture& picture, const dag::Dag& dag)
+      : picture_(picture),
+        timeline_(picture.timeline),
+        dag_(dag),
+        operation_of_(dag.nodes.size(), kNone) {
     find_operations();
     find_entries();
   }
@@ -106,15 +117,19 @@ class Inputs {
   /// An operation of an order is several chunks in a row on its devices.
   void find_operations() {
     // Pieces of two passes may alternate.
-    std::vector<std::uint32_t> begins(dag_.nodes.size(), kNone), current(kPasses * dag_.device_sets.size(), kNone);
+    std::vector<std::uint32_t> begins(dag_.nodes.size(), kNone),
+        current(kPasses * dag_.device_sets.size(), kNone);
     for (std::uint32_t id = 0; id < timeline_.operations.size(); ++id) {
-      if (timeline_.operations[id].first.valid()) begins[timeline_.operations[id].first.index()] = id;
+      if (timeline_.operations[id].first.valid())
+        begins[timeline_.operations[id].first.index()] = id;
     }
     for (const dag::NodeId id : dag_.order) {
       const dag::Node& node = dag_.node(id);
-      if (begins[id.index()] != kNone && !dag::runs_body(node.kind)) operation_of_[id.index()] = begins[id.index()];
+      if (begins[id.index()] != kNone && !dag::runs_body(node.kind))
+        operation_of_[id.index()] = begins[id.index()];
       if (!dag::runs_body(node.kind)) continue;
-      std::uint32_t& running = current[kPasses * node.devices.index() + static_cast<std::size_t>(node.pass)];
+      std::uint32_t& running =
+          current[kPasses * node.devices.index() + static_cast<std::size_t>(node.pass)];
       if (begins[id.index()] != kNone) running = begins[id.index()];
       operation_of_[id.index()] = running;
       if (running != kNone && timeline_.operations[running].last == id) running = kNone;
@@ -142,7 +157,9 @@ class Inputs {
     dag::NodeId last;
     for (const dag::Input& input : dag_.inputs_of(node)) {
       // Another of its outputs.
-      if (input.cls == dag::EdgeClass::param || std::exchange(last, input.source.node) == input.source.node) continue;
+      if (input.cls == dag::EdgeClass::param ||
+          std::exchange(last, input.source.node) == input.source.node)
+        continue;
       from(input.source.node, entry);
     }
   }
@@ -152,22 +169,25 @@ class Inputs {
     if (operation == kNone) return read_by(source, entry);
     if (operation == timeline_.operation[entry] || entries_[operation].empty()) return;
     const std::vector<std::uint32_t>& runs = entries_[operation];
-    const auto here = std::find_if(runs.begin(), runs.end(), [&](std::uint32_t run) { return rank_of_[run] == rank_of_[entry]; });
+    const auto here = std::find_if(runs.begin(), runs.end(), [&](std::uint32_t run) {
+      return rank_of_[run] == rank_of_[entry];
+    });
     found_.push_back(here == runs.end() ? runs.front() : *here);
   }
 
   Picture& picture_;
   const Timeline& timeline_;
   const dag::Dag& dag_;
-  std::vector<std::uint32_t> operation_of_;         // per node
-  std::vector<std::uint32_t> rank_of_;              // per entry
-  std::vector<std::vector<std::uint32_t>> entries_; // per operation
+  std::vector<std::uint32_t> operation_of_;          // per node
+  std::vector<std::uint32_t> rank_of_;               // per entry
+  std::vector<std::vector<std::uint32_t>> entries_;  // per operation
   std::vector<std::uint32_t> found_;
 };
 
 }  // namespace
 
-Picture make_picture(std::string title, passes::Timeline timeline, const dag::Dag* dag, const LocationTable& locations) {
+Picture make_picture(std::string title, passes::Timeline timeline, const dag::Dag* dag,
+                     const LocationTable& locations) {
   Picture picture;
   picture.title = std::move(title);
   picture.timeline = std::move(timeline);
@@ -184,7 +204,9 @@ Picture make_picture(std::string title, passes::Timeline timeline, const dag::Da
 Together together_from(const Timeline& timeline, const Timeline::Lane& lane, std::uint32_t first) {
   std::uint32_t end = first + 1;
   const bool takes_time = timeline.finish[first] > timeline.start[first];
-  while (takes_time && end < lane.end && timeline.group[first] != kNone && timeline.group[end] == timeline.group[first] && timeline.start[end] == timeline.start[first] &&
+  while (takes_time && end < lane.end && timeline.group[first] != kNone &&
+         timeline.group[end] == timeline.group[first] &&
+         timeline.start[end] == timeline.start[first] &&
          timeline.finish[end] == timeline.finish[first]) {
     ++end;
   }
@@ -194,7 +216,8 @@ Together together_from(const Timeline& timeline, const Timeline::Lane& lane, std
 bool runs_groups_in_turn(const Timeline& timeline) {
   if (timeline.source != Timeline::Source::operations) return false;
   for (std::uint32_t entry = 1; entry < timeline.size(); ++entry) {
-    const bool one_group = timeline.group[entry] != Timeline::kNone && timeline.group[entry] == timeline.group[entry - 1];
+    const bool one_group = timeline.group[entry] != Timeline::kNone &&
+                           timeline.group[entry] == timeline.group[entry - 1];
     if (one_group && timeline.start[entry] != timeline.start[entry - 1]) return true;
   }
   return false;
@@ -207,7 +230,10 @@ std::string time_text(double time, Timeline::Unit unit) {
     return text;
   }
   if (time == 0) return "0";
-  const auto [scale, name] = time >= 1 ? std::pair(1.0, "s") : time >= 1e-3 ? std::pair(1e3, "ms") : time >= 1e-6 ? std::pair(1e6, "us") : std::pair(1e9, "ns");
+  const auto [scale, name] = time >= 1      ? std::pair(1.0, "s")
+                             : time >= 1e-3 ? std::pair(1e3, "ms")
+                             : time >= 1e-6 ? std::pair(1e6, "us")
+                                            : std::pair(1e9, "ns");
   std::snprintf(text, sizeof text, "%.4g %s", time * scale, name);
   return text;
 }

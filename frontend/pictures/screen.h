@@ -24,7 +24,9 @@ class CellLine {
   void set_back(char c) { text_.back() = c; }
   /// Appends bytes with a background colour of the 256 of terminals; kPlain: none.
   void append(std::string_view text, std::uint8_t colour = kPlain);
-  void append(std::size_t count, char c, std::uint8_t colour = kPlain) { append(std::string(count, c), colour); }
+  void append(std::size_t count, char c, std::uint8_t colour = kPlain) {
+    append(std::string(count, c), colour);
+  }
   /// The bytes [begin, end), without blanks at the end that have no colour.
   std::string print(std::size_t begin, std::size_t end, bool colours) const;
 

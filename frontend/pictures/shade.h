@@ -11,14 +11,25 @@
 
 namespace piper::pictures {
 
-enum class Shade : std::uint8_t { forward, recompute, backward, input_gradient, weight_gradient, message, collective, copy, update, other };
+enum class Shade : std::uint8_t {
+  forward,
+  recompute,
+  backward,
+  input_gradient,
+  weight_gradient,
+  message,
+  collective,
+  copy,
+  update,
+  other
+};
 
 struct ShadeRow {
-  std::string_view name;    // in legends: `F`, `B`, `message`
-  std::string_view means;   // `forward`
+  std::string_view name;                    // in legends: `F`, `B`, `message`
+  std::string_view means;                   // `forward`
   std::array<std::string_view, 2> colours;  // of a rank's first stage, and of its others: `#3b6fb6`
-  char letter;              // without colours
-  std::uint8_t terminal;    // of the 256 colours
+  char letter;                              // without colours
+  std::uint8_t terminal;                    // of the 256 colours
   std::uint8_t terminal_other;
 };
 

@@ -33,11 +33,14 @@ const char* word_of(Timeline::Source source) {
   return "";
 }
 
-std::string class_name(const Timeline::Curve& curve) { return curve.cls ? std::string(dag::buffer_class_name(*curve.cls)) : "microbatches"; }
+std::string class_name(const Timeline::Curve& curve) {
+  return curve.cls ? std::string(dag::buffer_class_name(*curve.cls)) : "microbatches";
+}
 
 class Json {
  public:
-  explicit Json(const Picture& picture) : picture_(picture), timeline_(picture.timeline), stream_(text_), json_(stream_) {}
+  explicit Json(const Picture& picture)
+      : picture_(picture), timeline_(picture.timeline), stream_(text_), json_(stream_) {}
 
   std::string run() {
     json_.object([&] {
@@ -67,7 +70,8 @@ class Json {
   void column(const char* name, const std::vector<T>& values, std::size_t first, std::size_t end) {
     json_.attributeArray(name, [&] {
       for (std::size_t i = first; i < end; ++i) {
-        if (std::is_same_v<T, std::uint32_t> && values[i] == static_cast<T>(Picture::kNone)) json_.value(nullptr);
+        if (std::is_same_v<T, std::uint32_t> && values[i] == static_cast<T>(Picture::kNone))
+          json_.value(nullptr);
         else json_.value(values[i]);
       }
     });
@@ -114,14 +118,16 @@ class Json {
       const Timeline::Operation& operation = timeline_.operations[id];
       const bool chunk = dag::runs_body(operation.kind);
       json_.object([&] {
-        json_.attribute("op", llvm::StringRef(chunk ? pass_name(operation.pass) : dag::kind_name(operation.kind)));
+        json_.attribute("op", llvm::StringRef(chunk ? pass_name(operation.pass)
+                                                    : dag::kind_name(operation.kind)));
         json_.attribute(chunk ? "region" : "name", utf8(timeline_.names[operation.name]));
         if (operation.stage != Picture::kNone) json_.attribute("stage", operation.stage);
         json_.attribute("mb", operation.mb);
         if (operation.copy) json_.attribute("copy", operation.copy);
         if (operation.slice) json_.attribute("slice", operation.slice);
         if (operation.part != Picture::kNone) json_.attribute("part", operation.part);
-        if (picture_.place[id] != Picture::kNone) json_.attribute("place", utf8(picture_.places[picture_.place[id]]));
+        if (picture_.place[id] != Picture::kNone)
+          json_.attribute("place", utf8(picture_.places[picture_.place[id]]));
       });
     }
   }
@@ -187,7 +193,8 @@ class Trace {
 
  private:
   /// The fields of all events: kind, name, time in microseconds, place.
-  void head(const char* phase, llvm::StringRef name, std::int64_t process, std::int64_t thread, double time) {
+  void head(const char* phase, llvm::StringRef name, std::int64_t process, std::int64_t thread,
+            double time) {
     json_.attribute("ph", phase);
     json_.attribute("name", name);
     json_.attribute("pid", process);
@@ -195,7 +202,8 @@ class Trace {
     json_.attribute("ts", time * scale_);
   }
 
-  void name(const char* kind, std::int64_t process, std::int64_t thread, const std::string& text, int place) {
+  void name(const char* kind, std::int64_t process, std::int64_t thread, const std::string& text,
+            int place) {
     json_.object([&] {
       head("M", (std::string(kind) + "_name"), process, thread, 0);
       json_.attributeObject("args", [&] { json_.attribute("name", text); });
@@ -213,7 +221,8 @@ class Trace {
     for (std::size_t r = 0; r < timeline.ranks.size(); ++r) {
       const Timeline::Rank& rank = timeline.ranks[r];
       const std::int64_t process = first_process_ + static_cast<std::int64_t>(r);
-      name("process", process, 0, utf8((named ? picture.title + ": " : "") + rank_text(rank)), static_cast<int>(process));
+      name("process", process, 0, utf8((named ? picture.title + ": " : "") + rank_text(rank)),
+           static_cast<int>(process));
       for (std::uint32_t l = rank.first_lane; l < rank.end_lane; ++l) {
         const std::int64_t thread = l - rank.first_lane + 1;
         thread_of[l] = {process, thread};
@@ -222,7 +231,8 @@ class Trace {
         name("thread", process, thread, utf8(lane.name), static_cast<int>(thread));
         for (std::uint32_t e = lane.first; e < lane.end; ++e) slice(picture, e, process, thread);
       }
-      for (const Timeline::Curve& curve : timeline.curves_of(rank)) counter(timeline, curve, process);
+      for (const Timeline::Curve& curve : timeline.curves_of(rank))
+        counter(timeline, curve, process);
     }
     flows(timeline, thread_of);
   }
@@ -235,9 +245,11 @@ class Trace {
       json_.attribute("dur", (timeline.finish[e] - timeline.start[e]) * scale_);
       json_.attribute("cat", llvm::StringRef(row_of(shade_of(timeline.operations[id])).name));
       json_.attributeObject("args", [&] {
-        if (picture.place[id] != Picture::kNone) json_.attribute("place", utf8(picture.places[picture.place[id]]));
+        if (picture.place[id] != Picture::kNone)
+          json_.attribute("place", utf8(picture.places[picture.place[id]]));
         json_.attribute("why", llvm::StringRef(passes::text_of(timeline.why[e])));
-        if (timeline.cause[e] != Picture::kNone) json_.attribute("after", utf8(timeline.label(timeline.operation_of(timeline.cause[e]))));
+        if (timeline.cause[e] != Picture::kNone)
+          json_.attribute("after", utf8(timeline.label(timeline.operation_of(timeline.cause[e]))));
       });
     });
   }
@@ -254,10 +266,12 @@ class Trace {
 
   /// An arrow from the middle of the slice that a message leaves to the one that it reaches: at its
   /// very ends it would belong to a neighbour.
-  void flows(const Timeline& timeline, const std::vector<std::pair<std::int64_t, std::int64_t>>& thread_of) {
+  void flows(const Timeline& timeline,
+             const std::vector<std::pair<std::int64_t, std::int64_t>>& thread_of) {
     std::vector<std::uint32_t> lane_of(timeline.size());
     for (std::uint32_t l = 0; l < timeline.lanes.size(); ++l) {
-      for (std::uint32_t e = timeline.lanes[l].first; e < timeline.lanes[l].end; ++e) lane_of[e] = l;
+      for (std::uint32_t e = timeline.lanes[l].first; e < timeline.lanes[l].end; ++e)
+        lane_of[e] = l;
     }
     for (const Timeline::Message& message : timeline.messages) {
       if (message.from == Picture::kNone || message.to == Picture::kNone) continue;
@@ -266,7 +280,8 @@ class Trace {
         const std::uint32_t e = arrives ? message.to : message.from;
         const auto [process, thread] = thread_of[lane_of[e]];
         json_.object([&, process = process, thread = thread] {
-          head(arrives ? "f" : "s", "message", process, thread, (timeline.start[e] + timeline.finish[e]) / 2);
+          head(arrives ? "f" : "s", "message", process, thread,
+               (timeline.start[e] + timeline.finish[e]) / 2);
           json_.attribute("cat", "message");
           json_.attribute("id", flow_);
           if (arrives) json_.attribute("bp", "e");

@@ -17,9 +17,11 @@ constexpr std::size_t kMaxLabels = 3000;  // each is an element
 
 class Drawing {
  public:
-  explicit Drawing(const Picture& picture) : picture_(picture), timeline_(picture.timeline), rows_(picture.timeline) {
+  explicit Drawing(const Picture& picture)
+      : picture_(picture), timeline_(picture.timeline), rows_(picture.timeline) {
     std::size_t longest = 0;
-    for (const Timeline::Rank& rank : timeline_.ranks) longest = std::max(longest, rank_text(rank).size());
+    for (const Timeline::Rank& rank : timeline_.ranks)
+      longest = std::max(longest, rank_text(rank).size());
     left_ = 16 + kLetter * static_cast<double>(longest);
     width_ = plot_width();
     scale_ = timeline_.makespan > 0 ? width_ / timeline_.makespan : 0;
@@ -34,13 +36,16 @@ class Drawing {
     std::string ground;
     for (std::size_t r = 0; r < timeline_.ranks.size(); ++r) {
       append_rect(ground, left_, kTop + rows_.rank_top(r), width_, rows_.rank_height(r));
-      out += svg_text(left_ - 6, kTop + rows_.rank_top(r) + rows_.rank_height(r) / 2 + 4, "class=\"end\"", rank_text(timeline_.ranks[r]));
+      out += svg_text(left_ - 6, kTop + rows_.rank_top(r) + rows_.rank_height(r) / 2 + 4,
+                      "class=\"end\"", rank_text(timeline_.ranks[r]));
     }
     out += "<path class=\"ground\" d=\"" + ground + "\"/>\n";
     for (std::size_t shade = 0; shade < kShades.size(); ++shade) {
       for (std::size_t tone = 0; tone < 2; ++tone) {
         const std::string& path = paths_[shade][tone];
-        if (!path.empty()) out += "<path class=\"" + std::string(kShades[shade].name) + "\" fill=\"" + std::string(kShades[shade].colours[tone]) + "\" d=\"" + path + "\"/>\n";
+        if (!path.empty())
+          out += "<path class=\"" + std::string(kShades[shade].name) + "\" fill=\"" +
+                 std::string(kShades[shade].colours[tone]) + "\" d=\"" + path + "\"/>\n";
       }
     }
     out += labels_;
@@ -53,7 +58,8 @@ class Drawing {
     std::vector<double> durations;
     durations.reserve(timeline_.size());
     for (std::size_t e = 0; e < timeline_.size(); ++e) {
-      if (timeline_.finish[e] > timeline_.start[e]) durations.push_back(timeline_.finish[e] - timeline_.start[e]);
+      if (timeline_.finish[e] > timeline_.start[e])
+        durations.push_back(timeline_.finish[e] - timeline_.start[e]);
     }
     if (durations.empty()) return 640;
     const auto middle = durations.begin() + static_cast<std::ptrdiff_t>(durations.size() / 2);
@@ -69,7 +75,8 @@ class Drawing {
       for (std::uint32_t e = lane.first; e < lane.end;) {
         const Together together = together_from(timeline_, lane, e);
         const double height = rows_.lane_height(l) / together.size();
-        for (std::uint32_t k = 0; k < together.size(); ++k) bar(e + k, kTop + rows_.lane_top(l) + height * k, height, bars <= kMaxLabels);
+        for (std::uint32_t k = 0; k < together.size(); ++k)
+          bar(e + k, kTop + rows_.lane_top(l) + height * k, height, bars <= kMaxLabels);
         e = together.end;
       }
     }
@@ -82,14 +89,19 @@ class Drawing {
     const double x = left_ + timeline_.start[entry] * scale_;
     const double width = (timeline_.finish[entry] - timeline_.start[entry]) * scale_;
     if (width <= 0) return;
-    append_rect(paths_[shade][tone], x, y, width > 3 ? width - 0.7 : std::max(width, 0.01), height > 5 ? height - 0.7 : height);
+    append_rect(paths_[shade][tone], x, y, width > 3 ? width - 0.7 : std::max(width, 0.01),
+                height > 5 ? height - 0.7 : height);
     if (!labelled || height < 9) return;
-    const auto fits = [&](const std::string& text) { return static_cast<double>(text.size()) * 5.5 + 1 <= width; };
+    const auto fits = [&](const std::string& text) {
+      return static_cast<double>(text.size()) * 5.5 + 1 <= width;
+    };
     // In a narrow bar the microbatch alone.
     std::string cell = picture_.cells[operation];
-    if (!fits(cell) && dag::runs_body(timeline_.operations[operation].kind)) cell = std::to_string(timeline_.operations[operation].mb);
+    if (!fits(cell) && dag::runs_body(timeline_.operations[operation].kind))
+      cell = std::to_string(timeline_.operations[operation].mb);
     if (!fits(cell)) return;
-    labels_ += svg_text(x + width / 2, y + height / 2 + 3, tone ? "class=\"cell light\"" : "class=\"cell\"", cell);
+    labels_ += svg_text(x + width / 2, y + height / 2 + 3,
+                        tone ? "class=\"cell light\"" : "class=\"cell\"", cell);
   }
 
   std::string axis() const {
@@ -98,7 +110,9 @@ class Drawing {
     const double step = axis_step(timeline_.makespan, width_ / 90);
     for (int i = 0; i * step <= timeline_.makespan * (1 + 1e-9) && i < 1000; ++i) {
       const double x = left_ + i * step * scale_;
-      out += svg_line(x, bottom, x, bottom + 4, "axis") + svg_text(x, bottom + 16, "class=\"middle small\"", time_text(i * step, timeline_.unit));
+      out +=
+          svg_line(x, bottom, x, bottom + 4, "axis") +
+          svg_text(x, bottom + 16, "class=\"middle small\"", time_text(i * step, timeline_.unit));
     }
     return out;
   }

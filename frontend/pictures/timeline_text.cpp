@@ -16,13 +16,14 @@ constexpr std::size_t kPlainWidth = 100, kMinWidth = 20;
 constexpr std::size_t kIdle = kShades.size();
 
 struct Line {
-  std::string text;                   // a letter per column
+  std::string text;  // a letter per column
   std::vector<std::uint8_t> colours;
 };
 
 class Chart {
  public:
-  Chart(const Picture& picture, const Screen& screen) : picture_(picture), timeline_(picture.timeline), screen_(screen) {
+  Chart(const Picture& picture, const Screen& screen)
+      : picture_(picture), timeline_(picture.timeline), screen_(screen) {
     for (const Timeline::Rank& rank : timeline_.ranks) {
       left_ = std::max(left_, rank_text(rank).size() + 2);
       for (const Timeline::Lane& lane : timeline_.lanes_of(rank)) {
@@ -50,9 +51,15 @@ class Chart {
   }
 
  private:
-  bool is_first(const Timeline::Rank& rank, const Timeline::Lane& lane) const { return &lane == &timeline_.lanes[rank.first_lane]; }
-  bool shown(const Timeline::Rank& rank, const Timeline::Lane& lane) const { return is_first(rank, lane) || lane.first < lane.end; }
-  std::string lane_name(const Timeline::Rank& rank, const Timeline::Lane& lane) const { return is_first(rank, lane) ? rank_text(rank) : "  " + lane.name; }
+  bool is_first(const Timeline::Rank& rank, const Timeline::Lane& lane) const {
+    return &lane == &timeline_.lanes[rank.first_lane];
+  }
+  bool shown(const Timeline::Rank& rank, const Timeline::Lane& lane) const {
+    return is_first(rank, lane) || lane.first < lane.end;
+  }
+  std::string lane_name(const Timeline::Rank& rank, const Timeline::Lane& lane) const {
+    return is_first(rank, lane) ? rank_text(rank) : "  " + lane.name;
+  }
 
   /// The operation that takes most of each column, then the names of the bars that have room for
   /// them.
@@ -61,31 +68,42 @@ class Chart {
     for (auto& each : parts) each.fill(0);
     for (std::uint32_t e = lane.first; e < lane.end; ++e) {
       const std::uint32_t operation = timeline_.operation[e];
-      const std::size_t ink = 2 * static_cast<std::size_t>(shade_of(timeline_.operations[operation])) + picture_.tone[operation];
+      const std::size_t ink =
+          2 * static_cast<std::size_t>(shade_of(timeline_.operations[operation])) +
+          picture_.tone[operation];
       used_[ink / 2] = true;
-      const double from = timeline_.start[e] * scale_, to = std::min(static_cast<double>(width_), timeline_.finish[e] * scale_);
-      for (auto column = static_cast<std::size_t>(from); column < width_ && static_cast<double>(column) < to; ++column) {
-        parts[column][ink] += std::min(to, static_cast<double>(column + 1)) - std::max(from, static_cast<double>(column));
+      const double from = timeline_.start[e] * scale_,
+                   to = std::min(static_cast<double>(width_), timeline_.finish[e] * scale_);
+      for (auto column = static_cast<std::size_t>(from);
+           column < width_ && static_cast<double>(column) < to; ++column) {
+        parts[column][ink] += std::min(to, static_cast<double>(column + 1)) -
+                              std::max(from, static_cast<double>(column));
       }
     }
     std::string text;
     std::vector<std::uint8_t> colours;
     for (const auto& each : parts) {
-      const auto most = static_cast<std::size_t>(std::max_element(each.begin(), each.end()) - each.begin());
+      const auto most =
+          static_cast<std::size_t>(std::max_element(each.begin(), each.end()) - each.begin());
       double idle = 1;
       for (const double part : each) idle -= part;
       const bool busy = each[most] > 0 && each[most] >= idle;
       text += busy ? kShades[most / 2].letter : '.';
-      colours.push_back(!busy ? CellLine::kPlain : most % 2 == 0 ? kShades[most / 2].terminal : kShades[most / 2].terminal_other);
+      colours.push_back(!busy           ? CellLine::kPlain
+                        : most % 2 == 0 ? kShades[most / 2].terminal
+                                        : kShades[most / 2].terminal_other);
     }
     for (std::uint32_t e = lane.first; e < lane.end;) {
       const Together together = together_from(timeline_, lane, e);
       std::string cell;
-      for (std::uint32_t k = e; k < together.end; ++k) cell += (k == e ? "" : "&") + picture_.cells[timeline_.operation[k]];
+      for (std::uint32_t k = e; k < together.end; ++k)
+        cell += (k == e ? "" : "&") + picture_.cells[timeline_.operation[k]];
       // A column that is half of the bar before it is this one's.
-      const auto from = static_cast<std::size_t>(std::lround(timeline_.start[e] * scale_)), to = static_cast<std::size_t>(std::lround(timeline_.finish[e] * scale_));
+      const auto from = static_cast<std::size_t>(std::lround(timeline_.start[e] * scale_)),
+                 to = static_cast<std::size_t>(std::lround(timeline_.finish[e] * scale_));
       if (to >= from + cell.size() + 1 && to <= width_) {
-        text.replace(from, to - from, cell + std::string(to - from - cell.size(), screen_.colours ? ' ' : '-'));
+        text.replace(from, to - from,
+                     cell + std::string(to - from - cell.size(), screen_.colours ? ' ' : '-'));
         if (screen_.colours) text[to - 1] = ' ';
       } else if (together.size() > 1) {
         overlapped_ = true;
@@ -93,7 +111,8 @@ class Chart {
       }
       e = together.end;
     }
-    for (std::size_t column = 0; column < width_; ++column) line.append(1, text[column], colours[column]);
+    for (std::size_t column = 0; column < width_; ++column)
+      line.append(1, text[column], colours[column]);
   }
 
   std::string axis() const {
@@ -133,6 +152,8 @@ class Chart {
 
 }  // namespace
 
-std::string timeline_text(const Picture& picture, const Screen& screen) { return Chart(picture, screen).run(); }
+std::string timeline_text(const Picture& picture, const Screen& screen) {
+  return Chart(picture, screen).run();
+}
 
 }  // namespace piper::pictures

@@ -24,13 +24,17 @@ class OrderWriter {
     const std::vector<std::vector<dag::NodeId>> named = named_behind(row);
     for (std::size_t i = 0; i < row.ops.size();) {
       std::size_t end = i + 1;
-      while (row.ops[i].group && end < row.ops.size() && row.ops[end].group == row.ops[i].group) ++end;
+      while (row.ops[i].group && end < row.ops.size() && row.ops[end].group == row.ops[i].group)
+        ++end;
       std::vector<std::uint32_t> members;
       const std::size_t first = i;
       for (; i < end; ++i) members.push_back(add_operation(row.ops[i]));
-      top.push_back(members.size() == 1 ? members.front() : add_step(OrderStep::Kind::group, members, order_.steps[members.front()].loc));
+      top.push_back(members.size() == 1 ? members.front()
+                                        : add_step(OrderStep::Kind::group, members,
+                                                   order_.steps[members.front()].loc));
       for (std::size_t k = first; k < end; ++k) {
-        for (const dag::NodeId communication : named[k]) top.push_back(add_communication(communication));
+        for (const dag::NodeId communication : named[k])
+          top.push_back(add_communication(communication));
       }
     }
     directive::RankSteps rank;
@@ -55,14 +59,18 @@ class OrderWriter {
       const dag::Node& node = dag_.node(communication);
       if (!dag::is_send(node.kind) && !node.reduces_gradients()) continue;
       for (const dag::Input& input : dag_.inputs_of(node)) {
-        if (input.source.node.valid()) dag::for_each_term(dag_, input.source, [&, &made_by = work](dag::Port term) { made_by = term.node; });
+        if (input.source.node.valid())
+          dag::for_each_term(dag_, input.source,
+                             [&, &made_by = work](dag::Port term) { made_by = term.node; });
       }
     }
     for (const dag::NodeId id : dag_.order) {
       if (!dag::runs_body(dag_.node(id).kind)) continue;
       for (const dag::Input& input : dag_.inputs_of(dag_.node(id))) {
         const auto read = named_.find(input.source.node);
-        if (read != named_.end() && (!read->second.valid() || dag_.node(read->second).pass == Pass::R)) read->second = id;
+        if (read != named_.end() &&
+            (!read->second.valid() || dag_.node(read->second).pass == Pass::R))
+          read->second = id;
       }
     }
   }
@@ -73,15 +81,19 @@ class OrderWriter {
     if (named_.empty()) return behind;
     std::map<dag::NodeId, std::size_t> operation_of;
     for (std::size_t i = 0; i < row.ops.size(); ++i) {
-      for (std::uint32_t k = 0; k < row.ops[i].num_nodes; ++k) operation_of[row.nodes[row.ops[i].first_node + k]] = i;
+      for (std::uint32_t k = 0; k < row.ops[i].num_nodes; ++k)
+        operation_of[row.nodes[row.ops[i].first_node + k]] = i;
     }
     // Members of a group are several before it.
     std::vector<std::pair<dag::NodeId, std::size_t>> last;
     for (const auto& [before, after] : dag_.temporal) {
       const auto operation = operation_of.find(before);
       if (operation == operation_of.end() || !named_.contains(after)) continue;
-      if (!dag_.device_sets[dag_.node(after).devices].contains(dag_.device_sets[row.devices])) continue;
-      const auto known = std::find_if(last.begin(), last.end(), [&, named = after](const auto& each) { return each.first == named; });
+      if (!dag_.device_sets[dag_.node(after).devices].contains(dag_.device_sets[row.devices]))
+        continue;
+      const auto known =
+          std::find_if(last.begin(), last.end(),
+                       [&, named = after](const auto& each) { return each.first == named; });
       if (known == last.end()) {
         last.emplace_back(after, operation->second);
       } else {
@@ -95,11 +107,15 @@ class OrderWriter {
   std::uint32_t add_communication(dag::NodeId communication) {
     const dag::Node& node = dag_.node(communication);
     const dag::Node& work = dag_.node(named_.at(communication));
-    const directive::CommClass part = dag::is_send(node.kind) ? directive::CommClass::send : dag::is_recv(node.kind) ? directive::CommClass::recv : node.reduces_gradients() ? directive::CommClass::reduce : directive::CommClass::gather;
+    const directive::CommClass part = dag::is_send(node.kind)    ? directive::CommClass::send
+                                      : dag::is_recv(node.kind)  ? directive::CommClass::recv
+                                      : node.reduces_gradients() ? directive::CommClass::reduce
+                                                                 : directive::CommClass::gather;
     return add_named(work.pass, part, texts_.of(work.chunk), work.instance, node.loc);
   }
 
-  std::uint32_t add_step(OrderStep::Kind kind, const std::vector<std::uint32_t>& members, LocId loc) {
+  std::uint32_t add_step(OrderStep::Kind kind, const std::vector<std::uint32_t>& members,
+                         LocId loc) {
     OrderStep step;
     step.kind = kind;
     step.first = static_cast<std::uint32_t>(order_.children.size());
@@ -110,9 +126,13 @@ class OrderWriter {
     return static_cast<std::uint32_t>(order_.steps.size() - 1);
   }
 
-  std::uint32_t add_operation(const Op& op) { return add_named(op.pass, directive::CommClass::none, op.region, dag_.node(op.first).instance, op.loc); }
+  std::uint32_t add_operation(const Op& op) {
+    return add_named(op.pass, directive::CommClass::none, op.region, dag_.node(op.first).instance,
+                     op.loc);
+  }
 
-  std::uint32_t add_named(Pass pass, directive::CommClass part, std::string_view region, const dag::Instance& instance, LocId loc) {
+  std::uint32_t add_named(Pass pass, directive::CommClass part, std::string_view region,
+                          const dag::Instance& instance, LocId loc) {
     directive::OrderOp made;
     made.pass = pass;
     made.part = part;
@@ -120,9 +140,12 @@ class OrderWriter {
     made.first_coordinate = static_cast<std::uint32_t>(order_.coordinates.size());
     add_region(region, loc);
     for (std::size_t dim = 0; dim < dag_.dims.size(); ++dim) {
-      if (instance.at[dim] != dag::Instance::kNone) add_coordinate(dag_.dims[dim].name, static_cast<std::uint32_t>(instance.at[dim]), false, loc);
+      if (instance.at[dim] != dag::Instance::kNone)
+        add_coordinate(dag_.dims[dim].name, static_cast<std::uint32_t>(instance.at[dim]), false,
+                       loc);
     }
-    made.num_coordinates = static_cast<std::uint32_t>(order_.coordinates.size()) - made.first_coordinate;
+    made.num_coordinates =
+        static_cast<std::uint32_t>(order_.coordinates.size()) - made.first_coordinate;
     order_.ops.push_back(made);
     OrderStep step;
     step.first = static_cast<std::uint32_t>(order_.ops.size() - 1);
@@ -133,7 +156,8 @@ class OrderWriter {
   }
 
   void add_coordinate(Symbol name, std::uint32_t index, bool all, LocId loc, bool rest = false) {
-    order_.coordinates.push_back({.name = name, .index = index, .all = all, .loc = loc, .rest = rest});
+    order_.coordinates.push_back(
+        {.name = name, .index = index, .all = all, .loc = loc, .rest = rest});
   }
 
   /// `stage[2]`, `stage[0].block[1]`, `block[1].rest[0]`: parts between points.
@@ -168,9 +192,13 @@ void move_operation(passes::OrdersTable& table, std::size_t row, std::size_t fro
   std::vector<Op>& ops = table.rows[row].ops;
   ops[from].group.reset();
   if (from < to) {
-    std::rotate(ops.begin() + static_cast<std::ptrdiff_t>(from), ops.begin() + static_cast<std::ptrdiff_t>(from) + 1, ops.begin() + static_cast<std::ptrdiff_t>(to));
+    std::rotate(ops.begin() + static_cast<std::ptrdiff_t>(from),
+                ops.begin() + static_cast<std::ptrdiff_t>(from) + 1,
+                ops.begin() + static_cast<std::ptrdiff_t>(to));
   } else {
-    std::rotate(ops.begin() + static_cast<std::ptrdiff_t>(to), ops.begin() + static_cast<std::ptrdiff_t>(from), ops.begin() + static_cast<std::ptrdiff_t>(from) + 1);
+    std::rotate(ops.begin() + static_cast<std::ptrdiff_t>(to),
+                ops.begin() + static_cast<std::ptrdiff_t>(from),
+                ops.begin() + static_cast<std::ptrdiff_t>(from) + 1);
   }
 }
 
@@ -180,10 +208,13 @@ void swap_operations(passes::OrdersTable& table, std::size_t row, std::size_t a,
   std::swap(ops[a].group, ops[b].group);
 }
 
-std::optional<directive::Order> order_of(const passes::OrdersTable& table, const dag::Dag& dag, DeviceSetTable& device_sets) {
+std::optional<directive::Order> order_of(const passes::OrdersTable& table, const dag::Dag& dag,
+                                         DeviceSetTable& device_sets) {
   OrderWriter writer(dag);
   for (const passes::OrdersTable::Row& row : table.rows) {
-    if (std::any_of(row.ops.begin(), row.ops.end(), [](const Op& op) { return op.part.has_value(); })) return std::nullopt;
+    if (std::any_of(row.ops.begin(), row.ops.end(),
+                    [](const Op& op) { return op.part.has_value(); }))
+      return std::nullopt;
     writer.add_rank(row, device_sets.intern(dag.device_sets[row.devices]));
   }
   return writer.take();

@@ -20,6 +20,7 @@ void swap_operations(passes::OrdersTable& table, std::size_t row, std::size_t a,
 /// The order of the table, with all its ranks and the communication that the DAG's orders name,
 /// which stays after its operation, for a strategy of these device sets. Nothing if an order cannot
 /// name an operation: a region with several segments.
-std::optional<directive::Order> order_of(const passes::OrdersTable& table, const dag::Dag& dag, DeviceSetTable& device_sets);
+std::optional<directive::Order> order_of(const passes::OrdersTable& table, const dag::Dag& dag,
+                                         DeviceSetTable& device_sets);
 
 }  // namespace piper::repl

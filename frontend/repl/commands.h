@@ -13,7 +13,17 @@ namespace piper::repl {
 class Session;
 
 /// The sort of words that a command takes, for completion.
-enum class WordSort : std::uint8_t { nothing, subject, file, cost, rate, size, command, definition, explained };
+enum class WordSort : std::uint8_t {
+  nothing,
+  subject,
+  file,
+  cost,
+  rate,
+  size,
+  command,
+  definition,
+  explained
+};
 
 struct CommandRow {
   std::string_view name;
@@ -21,9 +31,9 @@ struct CommandRow {
   std::string_view summary;
   std::string_view details;
   std::size_t min_words, max_words;  // words without those of the form `k=v`
-  bool takes_values;        // `k=v`
-  bool sizes;               // that are set for the session
-  bool draws;               // it runs again when sizes, costs or definitions change
+  bool takes_values;                 // `k=v`
+  bool sizes;                        // that are set for the session
+  bool draws;                        // it runs again when sizes, costs or definitions change
   WordSort words;
   bool (*run)(Session& session, const Words& words);
 };

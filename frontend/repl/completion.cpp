@@ -10,14 +10,18 @@ namespace piper::repl {
 namespace {
 
 constexpr std::string_view kRates[] = {"bandwidth=", "bytes=", "flops=", "latency=", "reset"};
-constexpr std::string_view kCosts[] = {"b=", "bi=", "bw=", "f=", "keep=", "p2p=", "pair=", "r=", "reset", "stages=cost", "stages=equal", "w="};
+constexpr std::string_view kCosts[] = {
+    "b=",    "bi=", "bw=",   "f=",          "keep=",        "p2p=",
+    "pair=", "r=",  "reset", "stages=cost", "stages=equal", "w="};
 
 std::vector<std::string> files_like(std::string_view word) {
   const std::size_t slash = word.rfind('/');
-  const std::string folder(slash == std::string_view::npos ? std::string_view() : word.substr(0, slash + 1));
+  const std::string folder(slash == std::string_view::npos ? std::string_view()
+                                                           : word.substr(0, slash + 1));
   std::vector<std::string> list;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder.empty() ? "." : folder, error)) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(folder.empty() ? "." : folder, error)) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with('.')) continue;
     if (entry.is_directory(error)) {
@@ -35,7 +39,8 @@ std::vector<std::string> sizes_of(Session& session, const std::string& subject) 
   return list;
 }
 
-std::vector<std::string> words_of(Session& session, const CommandRow& row, std::string_view behind, std::string_view word) {
+std::vector<std::string> words_of(Session& session, const CommandRow& row, std::string_view behind,
+                                  std::string_view word) {
   std::vector<std::string> list;
   switch (row.words) {
     case WordSort::nothing: break;
@@ -54,7 +59,8 @@ std::vector<std::string> words_of(Session& session, const CommandRow& row, std::
       const auto before = split_words(behind.substr(0, behind.size() - word.size()), error);
       const std::string named = before ? before->first() : "";
       if (row.takes_values) {
-        for (std::string& size : sizes_of(session, named.empty() ? session.last_subject() : named)) list.push_back(std::move(size));
+        for (std::string& size : sizes_of(session, named.empty() ? session.last_subject() : named))
+          list.push_back(std::move(size));
       }
       break;
     }
@@ -92,7 +98,8 @@ Completion completion_of(Session& session, std::string_view text) {
     if (candidate.starts_with(word)) found.candidates.push_back(std::move(candidate));
   }
   std::sort(found.candidates.begin(), found.candidates.end());
-  found.candidates.erase(std::unique(found.candidates.begin(), found.candidates.end()), found.candidates.end());
+  found.candidates.erase(std::unique(found.candidates.begin(), found.candidates.end()),
+                         found.candidates.end());
   return found;
 }
 

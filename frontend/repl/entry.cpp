@@ -20,12 +20,17 @@ constexpr std::string_view kStrategy = "a schedule or train";
 
 /// Statements other than directives.
 constexpr Statement kStatements[] = {
-    {"for", "a body in braces"}, {"repeat", "a body in braces"}, {"if", "a body in braces"}, {"return", "a function, `def` or `model`"}, {"require", kStrategy},
-    {"input", "a model"},        {"weight", "a model"},          {"region", "a model"},      {"loss", "a model"},                        {"order", kStrategy},
-    {"rank", "an order"},        {"cursor", "a rank of an order"}, {"at", "a rank of an order"},
+    {"for", "a body in braces"},  {"repeat", "a body in braces"},
+    {"if", "a body in braces"},   {"return", "a function, `def` or `model`"},
+    {"require", kStrategy},       {"input", "a model"},
+    {"weight", "a model"},        {"region", "a model"},
+    {"loss", "a model"},          {"order", kStrategy},
+    {"rank", "an order"},         {"cursor", "a rank of an order"},
+    {"at", "a rank of an order"},
 };
 
-constexpr std::string_view kItems[] = {"use", "param", "mesh", "def", "schedule", "model", "train", "machine"};
+constexpr std::string_view kItems[] = {"use",      "param", "mesh",  "def",
+                                       "schedule", "model", "train", "machine"};
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
@@ -50,7 +55,8 @@ class Reader {
     const std::string_view first = at(0);
     entry.word = std::string(first);
     // `model` alone is an expression: the whole of the model that a schedule meets.
-    const bool item = std::find(std::begin(kItems), std::end(kItems), first) != std::end(kItems) && list_[0].kind == LexemeKind::keyword;
+    const bool item = std::find(std::begin(kItems), std::end(kItems), first) != std::end(kItems) &&
+                      list_[0].kind == LexemeKind::keyword;
     if (item && (first != "model" || (list_.size() > 1 && is_name(1)))) {
       entry.sort = EntrySort::item;
       entry.name = first == "use" ? path() : list_.size() > 1 ? std::string(at(1)) : "";
@@ -68,7 +74,9 @@ class Reader {
   }
 
  private:
-  std::string_view at(std::size_t i) const { return text_.substr(list_[i].begin, list_[i].end - list_[i].begin); }
+  std::string_view at(std::size_t i) const {
+    return text_.substr(list_[i].begin, list_[i].end - list_[i].begin);
+  }
   bool is_name(std::size_t i) const { return list_[i].kind == LexemeKind::name; }
   bool has(std::string_view word) const {
     for (std::size_t i = 0; i < list_.size(); ++i) {
@@ -89,7 +97,8 @@ class Reader {
     if (list_[0].kind != LexemeKind::keyword) return {};
     if (first == "if" && has("then")) return {};
     if (directive::find_directive(first) != nullptr) return kStrategy;
-    const auto found = std::find_if(std::begin(kStatements), std::end(kStatements), [&](const Statement& row) { return row.word == first; });
+    const auto found = std::find_if(std::begin(kStatements), std::end(kStatements),
+                                    [&](const Statement& row) { return row.word == first; });
     return found == std::end(kStatements) ? std::string_view() : found->belongs;
   }
 

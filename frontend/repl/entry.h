@@ -10,13 +10,21 @@
 
 namespace piper::repl {
 
-enum class EntrySort : std::uint8_t { nothing, command, item, binding, assignment, expression, misplaced };
+enum class EntrySort : std::uint8_t {
+  nothing,
+  command,
+  item,
+  binding,
+  assignment,
+  expression,
+  misplaced
+};
 
 struct Entry {
   EntrySort sort = EntrySort::nothing;
-  std::string text = {};   // without blanks around it
-  std::string word = {};   // item, binding, misplaced: its keyword or pass letter
-  std::string name = {};   // item, binding, assignment: the declared name; for a `use` its path
+  std::string text = {};  // without blanks around it
+  std::string word = {};  // item, binding, misplaced: its keyword or pass letter
+  std::string name = {};  // item, binding, assignment: the declared name; for a `use` its path
   std::string_view belongs = {};  // misplaced: the item that may contain it
 };
 

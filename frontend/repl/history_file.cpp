@@ -39,7 +39,8 @@ std::string from_line(std::string_view line) {
 
 /// Appends a text to a file, which is made if it is missing; returns the number of the error, or 0.
 int append_to(const std::string& path, std::string_view text) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0600);
+  const int file =
+      ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0600);
   if (file < 0) return errno;
   int error = 0;
   while (!text.empty() && error == 0) {
@@ -82,7 +83,9 @@ std::string HistoryFile::append(std::string_view entry) const {
   std::error_code unmade;
   fs::create_directories(fs::path(path_).parent_path(), unmade);
   const int error = append_to(path_, to_line(entry));
-  return error == 0 ? "" : std::string("what is typed is not kept for later sessions: `") + path_ + "`: " + std::strerror(error);
+  return error == 0 ? ""
+                    : std::string("what is typed is not kept for later sessions: `") + path_ +
+                          "`: " + std::strerror(error);
 }
 
 }  // namespace piper::repl

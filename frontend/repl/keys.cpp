@@ -16,19 +16,43 @@ struct Sequence {
 };
 
 constexpr Sequence kSequences[] = {
-    {"\x1b[A", KeySort::up},        {"\x1b[B", KeySort::down},       {"\x1b[C", KeySort::right},       {"\x1b[D", KeySort::left},
-    {"\x1bOA", KeySort::up},        {"\x1bOB", KeySort::down},       {"\x1bOC", KeySort::right},       {"\x1bOD", KeySort::left},
-    {"\x1b[H", KeySort::home},      {"\x1b[F", KeySort::end},        {"\x1bOH", KeySort::home},        {"\x1bOF", KeySort::end},
-    {"\x1b[1~", KeySort::home},     {"\x1b[4~", KeySort::end},       {"\x1b[7~", KeySort::home},       {"\x1b[8~", KeySort::end},
-    {"\x1b[3~", KeySort::erase},    {"\x1b[1;5C", KeySort::word_right}, {"\x1b[1;5D", KeySort::word_left}, {"\x1b[1;3C", KeySort::word_right},
-    {"\x1b[1;3D", KeySort::word_left}, {"\x1b" "b", KeySort::word_left}, {"\x1b" "f", KeySort::word_right}, {"\x1b\x7f", KeySort::kill_word},
+    {"\x1b[A", KeySort::up},
+    {"\x1b[B", KeySort::down},
+    {"\x1b[C", KeySort::right},
+    {"\x1b[D", KeySort::left},
+    {"\x1bOA", KeySort::up},
+    {"\x1bOB", KeySort::down},
+    {"\x1bOC", KeySort::right},
+    {"\x1bOD", KeySort::left},
+    {"\x1b[H", KeySort::home},
+    {"\x1b[F", KeySort::end},
+    {"\x1bOH", KeySort::home},
+    {"\x1bOF", KeySort::end},
+    {"\x1b[1~", KeySort::home},
+    {"\x1b[4~", KeySort::end},
+    {"\x1b[7~", KeySort::home},
+    {"\x1b[8~", KeySort::end},
+    {"\x1b[3~", KeySort::erase},
+    {"\x1b[1;5C", KeySort::word_right},
+    {"\x1b[1;5D", KeySort::word_left},
+    {"\x1b[1;3C", KeySort::word_right},
+    {"\x1b[1;3D", KeySort::word_left},
+    {"\x1b"
+     "b",
+     KeySort::word_left},
+    {"\x1b"
+     "f",
+     KeySort::word_right},
+    {"\x1b\x7f", KeySort::kill_word},
 };
 
 KeySort control_key(char c) {
   switch (c) {
-    case '\r': case '\n': return KeySort::enter;
+    case '\r':
+    case '\n': return KeySort::enter;
     case '\t': return KeySort::tab;
-    case '\x7f': case '\b': return KeySort::backspace;
+    case '\x7f':
+    case '\b': return KeySort::backspace;
     case 1: return KeySort::home;
     case 2: return KeySort::left;
     case 3: return KeySort::interrupt;
@@ -93,7 +117,8 @@ bool KeyReader::next(Key& key) {
   const std::size_t length = begins ? llvm::getNumBytesForUTF8(byte) : 1;
   if (pending_.size() < length) return false;
   const auto* first = reinterpret_cast<const llvm::UTF8*>(pending_.data());
-  const bool legal = byte < 0x80 || (length > 1 && llvm::isLegalUTF8Sequence(first, first + length));
+  const bool legal =
+      byte < 0x80 || (length > 1 && llvm::isLegalUTF8Sequence(first, first + length));
   key.sort = legal ? KeySort::text : KeySort::unknown;
   if (legal) key.text = pending_.substr(0, length);
   pending_.erase(0, legal ? length : 1);
@@ -104,7 +129,10 @@ bool KeyReader::next_escape(Key& key) {
   if (pending_.starts_with(kPasteBegins)) {
     const std::size_t end = pending_.find(kPasteEnds);
     if (end == std::string::npos) return false;
-    key = {KeySort::text, cleaned(std::string_view(pending_).substr(kPasteBegins.size(), end - kPasteBegins.size())), true};
+    key = {
+        KeySort::text,
+        cleaned(std::string_view(pending_).substr(kPasteBegins.size(), end - kPasteBegins.size())),
+        true};
     pending_.erase(0, end + kPasteEnds.size());
     return true;
   }

@@ -12,9 +12,28 @@
 namespace piper::repl {
 
 enum class KeySort : std::uint8_t {
-  text,        // a character, or pasted text
-  enter, tab, backspace, erase, left, right, up, down, home, end, word_left, word_right,
-  kill_to_end, kill_to_begin, kill_word, yank, clear_screen, interrupt, end_of_input, suspend, unknown,
+  text,  // a character, or pasted text
+  enter,
+  tab,
+  backspace,
+  erase,
+  left,
+  right,
+  up,
+  down,
+  home,
+  end,
+  word_left,
+  word_right,
+  kill_to_end,
+  kill_to_begin,
+  kill_word,
+  yank,
+  clear_screen,
+  interrupt,
+  end_of_input,
+  suspend,
+  unknown,
 };
 
 struct Key {

@@ -16,7 +16,10 @@ std::size_t code_point_length(std::string_view text) {
   return std::clamp<std::size_t>(length, 1, text.size());
 }
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || static_cast<unsigned char>(c) >= 0x80; }
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' ||
+         static_cast<unsigned char>(c) >= 0x80;
+}
 
 }  // namespace
 
@@ -61,14 +64,21 @@ std::size_t LineBuffer::before(std::size_t at) const {
   // combines with.
   std::size_t last = line_begin(at);
   if (last == at) return at == 0 ? 0 : at - 1;
-  for (std::size_t i = last; i < at; i += character_length(std::string_view(text_).substr(i))) last = i;
+  for (std::size_t i = last; i < at; i += character_length(std::string_view(text_).substr(i)))
+    last = i;
   return last;
 }
 
-std::size_t LineBuffer::behind(std::size_t at) const { return std::min(text_.size(), at + character_length(std::string_view(text_).substr(at))); }
+std::size_t LineBuffer::behind(std::size_t at) const {
+  return std::min(text_.size(), at + character_length(std::string_view(text_).substr(at)));
+}
 
-std::size_t LineBuffer::line_begin(std::size_t at) const { return at == 0 ? 0 : text_.rfind('\n', at - 1) + 1; }
-std::size_t LineBuffer::line_end(std::size_t at) const { return std::min(text_.find('\n', at), text_.size()); }
+std::size_t LineBuffer::line_begin(std::size_t at) const {
+  return at == 0 ? 0 : text_.rfind('\n', at - 1) + 1;
+}
+std::size_t LineBuffer::line_end(std::size_t at) const {
+  return std::min(text_.find('\n', at), text_.size());
+}
 
 void LineBuffer::left() { cursor_ = before(cursor_); }
 void LineBuffer::right() { cursor_ = behind(cursor_); }
@@ -89,13 +99,16 @@ void LineBuffer::end() { cursor_ = line_end(cursor_); }
 void LineBuffer::go_to_column(std::size_t begin, std::size_t column) {
   const std::size_t last = line_end(begin);
   cursor_ = begin;
-  while (cursor_ < last && columns_of(std::string_view(text_).substr(begin, cursor_ - begin)) < column) cursor_ = behind(cursor_);
+  while (cursor_ < last &&
+         columns_of(std::string_view(text_).substr(begin, cursor_ - begin)) < column)
+    cursor_ = behind(cursor_);
 }
 
 bool LineBuffer::up() {
   const std::size_t begin = line_begin(cursor_);
   if (begin == 0) return false;
-  go_to_column(line_begin(begin - 1), columns_of(std::string_view(text_).substr(begin, cursor_ - begin)));
+  go_to_column(line_begin(begin - 1),
+               columns_of(std::string_view(text_).substr(begin, cursor_ - begin)));
   return true;
 }
 
@@ -130,7 +143,8 @@ void LineBuffer::kill_word() {
 }
 
 void History::add(std::string entry) {
-  if (!entry.empty() && (entries_.empty() || entries_.back() != entry)) entries_.push_back(std::move(entry));
+  if (!entry.empty() && (entries_.empty() || entries_.back() != entry))
+    entries_.push_back(std::move(entry));
   rewind();
   typed_.clear();
 }

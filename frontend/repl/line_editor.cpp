@@ -33,7 +33,9 @@ struct Position {
   }
 };
 
-std::string moved(std::size_t count, char direction) { return count == 0 ? "" : "\x1b[" + std::to_string(count) + direction; }
+std::string moved(std::size_t count, char direction) {
+  return count == 0 ? "" : "\x1b[" + std::to_string(count) + direction;
+}
 
 std::string common_start(const std::vector<std::string>& words) {
   std::string common = words.front();
@@ -113,7 +115,8 @@ std::optional<std::string> LineEditor::read(std::string_view prompt, std::string
       open = false;
       if (after == After::entered) entry = buffer_.take();
       if (after == After::dropped) entry = "";
-      ahead_.assign(std::make_move_iterator(keys.begin() + static_cast<std::ptrdiff_t>(i) + 1), std::make_move_iterator(keys.end()));
+      ahead_.assign(std::make_move_iterator(keys.begin() + static_cast<std::ptrdiff_t>(i) + 1),
+                    std::make_move_iterator(keys.end()));
     }
     if (!open) break;
     if (!keys.empty()) draw();
@@ -225,7 +228,8 @@ void LineEditor::list(const std::vector<std::string>& candidates) {
   leave();
   const std::size_t columns = std::max<std::size_t>(terminal_.columns(), 2);
   std::size_t width = 0;
-  for (const std::string& candidate : candidates) width = std::max(width, columns_of(candidate) + 2);
+  for (const std::string& candidate : candidates)
+    width = std::max(width, columns_of(candidate) + 2);
   const std::size_t per_line = std::max<std::size_t>(1, (columns - 1) / width);
   std::string text;
   for (std::size_t i = 0; i < candidates.size() && i < kMaxListed; ++i) {
@@ -233,7 +237,8 @@ void LineEditor::list(const std::vector<std::string>& candidates) {
     const bool last = (i + 1) % per_line == 0 || i + 1 == candidates.size() || i + 1 == kMaxListed;
     text += last ? "\r\n" : std::string(width - columns_of(candidates[i]), ' ');
   }
-  if (candidates.size() > kMaxListed) text += "and " + std::to_string(candidates.size() - kMaxListed) + " more\r\n";
+  if (candidates.size() > kMaxListed)
+    text += "and " + std::to_string(candidates.size() - kMaxListed) + " more\r\n";
   terminal_.write(text);
 }
 

@@ -34,8 +34,8 @@ class Terminal {
 
 /// Completions at the end of a text.
 struct Completion {
-  std::size_t begin = 0;                 // of the word that is completed
-  std::vector<std::string> candidates;   // sorted
+  std::size_t begin = 0;                // of the word that is completed
+  std::vector<std::string> candidates;  // sorted
 };
 
 class LineEditor {

@@ -38,33 +38,47 @@ bool draw_simulated(Session& session, const Words& words, dag::Level level, cons
 }  // namespace
 
 bool grid(Session& session, const Words& words) {
-  return draw(session, words, dag::Level::ordered,
-              [&](const Chosen&, const service::Plan& plan) { return std::optional(views::grid_text(passes::orders_table(plan.dag), plan.dag, session.screen(), session.costs())); });
+  return draw(session, words, dag::Level::ordered, [&](const Chosen&, const service::Plan& plan) {
+    return std::optional(views::grid_text(passes::orders_table(plan.dag), plan.dag,
+                                          session.screen(), session.costs()));
+  });
 }
 
 bool orders(Session& session, const Words& words) {
-  return draw(session, words, dag::Level::ordered, [](const Chosen&, const service::Plan& plan) { return std::optional(views::orders_text(passes::orders_table(plan.dag))); });
+  return draw(session, words, dag::Level::ordered, [](const Chosen&, const service::Plan& plan) {
+    return std::optional(views::orders_text(passes::orders_table(plan.dag)));
+  });
 }
 
 bool timeline(Session& session, const Words& words) {
-  return draw_simulated(session, words, dag::Level::ordered, [&](const Chosen& chosen, Session::Simulated& simulated) {
-    const Shown shown = session.shown(chosen);
-    return pictures::timeline_text(pictures::make_picture(chosen.title(), std::move(simulated.timeline), &simulated.plan->dag, shown.locations()), session.screen());
-  });
+  return draw_simulated(session, words, dag::Level::ordered,
+                        [&](const Chosen& chosen, Session::Simulated& simulated) {
+                          const Shown shown = session.shown(chosen);
+                          return pictures::timeline_text(
+                              pictures::make_picture(chosen.title(), std::move(simulated.timeline),
+                                                     &simulated.plan->dag, shown.locations()),
+                              session.screen());
+                        });
 }
 
 bool simulate(Session& session, const Words& words) {
   return draw_simulated(session, words, dag::Level::planned,
-                        [&](const Chosen& chosen, Session::Simulated& simulated) { return views::simulation_text(simulated.timeline, session.shown(chosen).locations()); });
+                        [&](const Chosen& chosen, Session::Simulated& simulated) {
+                          return views::simulation_text(simulated.timeline,
+                                                        session.shown(chosen).locations());
+                        });
 }
 
 bool memory(Session& session, const Words& words) {
-  return draw(session, words, dag::Level::planned,
-              [](const Chosen&, const service::Plan& plan) { return std::optional(pictures::memory_text(passes::memory_table(plan.dag), plan.dag)); });
+  return draw(session, words, dag::Level::planned, [](const Chosen&, const service::Plan& plan) {
+    return std::optional(pictures::memory_text(passes::memory_table(plan.dag), plan.dag));
+  });
 }
 
 bool comm(Session& session, const Words& words) {
-  return draw(session, words, dag::Level::planned, [](const Chosen&, const service::Plan& plan) { return std::optional(pictures::traffic_text(passes::traffic_table(plan.dag), plan.dag)); });
+  return draw(session, words, dag::Level::planned, [](const Chosen&, const service::Plan& plan) {
+    return std::optional(pictures::traffic_text(passes::traffic_table(plan.dag), plan.dag));
+  });
 }
 
 bool compare(Session& session, const Words& words) {
@@ -75,8 +89,11 @@ bool compare(Session& session, const Words& words) {
     auto simulated = session.simulate(*chosen, dag::Level::planned);
     if (!simulated) return false;
     std::string_view declaration;
-    session.during(*chosen, [&](service::Compilation& compilation, DiagnosticSink&) { declaration = views::declaration_text(compilation, chosen->name); });
-    all.push_back(views::compared(chosen->title(), std::move(simulated->timeline), simulated->plan->dag, declaration));
+    session.during(*chosen, [&](service::Compilation& compilation, DiagnosticSink&) {
+      declaration = views::declaration_text(compilation, chosen->name);
+    });
+    all.push_back(views::compared(chosen->title(), std::move(simulated->timeline),
+                                  simulated->plan->dag, declaration));
     all.back().by_itself = !chosen->is_train;
   }
   session.show(views::comparison_text(all));

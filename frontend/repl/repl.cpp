@@ -52,7 +52,8 @@ void run_terminal(Session& session, Terminal& terminal, const HistoryFile& histo
   while (!session.ended()) {
     const std::optional<std::string> typed = editor.read(kPrompt, kMore);
     if (!typed) return;
-    if (unkept.empty() && *typed != last && !(unkept = history.append(*typed)).empty()) session.say(unkept + "\n");
+    if (unkept.empty() && *typed != last && !(unkept = history.append(*typed)).empty())
+      session.say(unkept + "\n");
     last = *typed;
     session.notice_changes();
     // Pasted text may have several entries.

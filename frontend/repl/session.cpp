@@ -16,15 +16,19 @@ namespace {
 constexpr std::uint64_t kMaxBytes = source::kMaxFileSize;
 
 bool has_errors(const std::vector<Diagnostic>& diagnostics) {
-  return std::any_of(diagnostics.begin(), diagnostics.end(), [](const Diagnostic& diagnostic) { return diagnostic.severity == Severity::error; });
+  return std::any_of(diagnostics.begin(), diagnostics.end(), [](const Diagnostic& diagnostic) {
+    return diagnostic.severity == Severity::error;
+  });
 }
 
 bool reports(const std::vector<Diagnostic>& diagnostics, Code code) {
-  return std::any_of(diagnostics.begin(), diagnostics.end(), [&](const Diagnostic& diagnostic) { return diagnostic.code == code; });
+  return std::any_of(diagnostics.begin(), diagnostics.end(),
+                     [&](const Diagnostic& diagnostic) { return diagnostic.code == code; });
 }
 
 /// `values` with `given` replacing or following them.
-std::vector<lower::Override> merged(std::vector<lower::Override> values, const std::vector<lower::Override>& given) {
+std::vector<lower::Override> merged(std::vector<lower::Override> values,
+                                    const std::vector<lower::Override>& given) {
   for (const lower::Override& value : given) {
     std::erase_if(values, [&](const lower::Override& old) { return old.name == value.name; });
     values.push_back(value);
@@ -34,7 +38,10 @@ std::vector<lower::Override> merged(std::vector<lower::Override> values, const s
 
 }  // namespace
 
-Session::Session(Host& host, Interrupt& interrupt) : host_(host), interrupt_(interrupt), workspace_(host.files) { renew(); }
+Session::Session(Host& host, Interrupt& interrupt)
+    : host_(host), interrupt_(interrupt), workspace_(host.files) {
+  renew();
+}
 
 void Session::say(std::string_view text) {
   host_.out << text;
@@ -48,7 +55,9 @@ void Session::show(std::string picture) {
 
 void Session::say_interrupted() { say("interrupted\n"); }
 
-bool Session::print_diagnostics(const std::vector<Diagnostic>& diagnostics, const LocationTable& locations, std::string_view path, const std::vector<SourceFragment>& fragments) {
+bool Session::print_diagnostics(const std::vector<Diagnostic>& diagnostics,
+                                const LocationTable& locations, std::string_view path,
+                                const std::vector<SourceFragment>& fragments) {
   if (diagnostics.empty()) return true;
   const Shown shown(locations, path, fragments);
   std::vector<Diagnostic> reported;
@@ -93,22 +102,27 @@ bool Session::answer(std::string_view text) {
       case EntrySort::assignment: return bind(entry);
       case EntrySort::expression: return evaluate(entry.text);
       case EntrySort::misplaced:
-        return fail(Code::misplaced_statement, "a line is an item, `let`, `var`, an expression or a command; `:help` lists the commands",
-                    "`{}` begins a statement of {}, and stands between its braces", entry.word, entry.belongs);
+        return fail(
+            Code::misplaced_statement,
+            "a line is an item, `let`, `var`, an expression or a command; `:help` lists the commands",
+            "`{}` begins a statement of {}, and stands between its braces", entry.word,
+            entry.belongs);
     }
   } catch (const Cancelled&) {
     go_back();
     say_interrupted();
   } catch (const std::bad_alloc&) {
     go_back();
-    fail(Code::out_of_memory, "make it smaller, or give the program more memory", "the machine has no memory left for this request");
+    fail(Code::out_of_memory, "make it smaller, or give the program more memory",
+         "the machine has no memory left for this request");
   }
   return false;
 }
 
 void Session::report_half_entry(std::string_view entry) {
   const std::string_view first = entry.substr(0, entry.find('\n'));
-  fail(Code::half_entry, "close what is open, or finish the line", "the input ends in the middle of `{}`", first);
+  fail(Code::half_entry, "close what is open, or finish the line",
+       "the input ends in the middle of `{}`", first);
 }
 
 bool Session::execute_command(const std::string& line) {
@@ -119,21 +133,30 @@ bool Session::execute_command(const std::string& line) {
     std::vector<std::string> names;
     for (const CommandRow& known : command_rows()) names.emplace_back(known.name);
     const auto meant = nearest(name, names);
-    return fail(Code::unknown_command, meant ? "did you mean `:" + *meant + "`?" : "`:help` lists the commands", "`:{}` is no command", name);
+    return fail(Code::unknown_command,
+                meant ? "did you mean `:" + *meant + "`?" : "`:help` lists the commands",
+                "`:{}` is no command", name);
   }
   std::string error;
   const auto words = split_words(std::string_view(line).substr(end), error);
   if (!words) return fail(Code::bad_command_words, "", "{} in the words behind `:{}`", error, name);
   if (words->plain.size() < row->min_words || words->plain.size() > row->max_words) {
-    return fail(Code::bad_command_words, "write `" + std::string(row->usage) + "`", "`:{}` {}", name, words->plain.size() < row->min_words ? "lacks words" : "takes fewer words");
+    return fail(Code::bad_command_words, "write `" + std::string(row->usage) + "`", "`:{}` {}",
+                name, words->plain.size() < row->min_words ? "lacks words" : "takes fewer words");
   }
   if (!row->takes_values && !words->values.empty()) {
-    return fail(Code::bad_command_words, "write `" + std::string(row->usage) + "`", "`:{}` takes no `{}=...`", name, words->values.front().name);
+    return fail(Code::bad_command_words, "write `" + std::string(row->usage) + "`",
+                "`:{}` takes no `{}=...`", name, words->values.front().name);
   }
   for (std::size_t i = 0; i < words->values.size(); ++i) {
     const std::string& given = words->values[i].name;
-    const bool again = std::any_of(words->values.begin(), words->values.begin() + static_cast<std::ptrdiff_t>(i), [&](const lower::Override& other) { return other.name == given; });
-    if (again) return fail(Code::bad_command_words, "sizes hold for all that the line names: keep one of them", "`{}` is given twice", given);
+    const bool again =
+        std::any_of(words->values.begin(), words->values.begin() + static_cast<std::ptrdiff_t>(i),
+                    [&](const lower::Override& other) { return other.name == given; });
+    if (again)
+      return fail(Code::bad_command_words,
+                  "sizes hold for all that the line names: keep one of them", "`{}` is given twice",
+                  given);
   }
   if (row->sizes) {
     const std::vector<lower::Override> before = values_;
@@ -176,7 +199,8 @@ bool Session::set(const std::vector<lower::Override>& values) {
   for (const lower::Override& value : values) {
     if (is_parameter(value.name)) continue;
     if (interrupt_.requested()) throw Cancelled();  // not all was looked at
-    return fail(Code::no_such_parameter, "`:set` gives sizes of schedules and values of params", "nothing in the session or the library has a parameter `{}`", value.name);
+    return fail(Code::no_such_parameter, "`:set` gives sizes of schedules and values of params",
+                "nothing in the session or the library has a parameter `{}`", value.name);
   }
   values_ = merged(values_, values);
   if (redraw(true)) return true;
@@ -187,7 +211,9 @@ bool Session::set(const std::vector<lower::Override>& values) {
 bool Session::unset(const std::vector<std::string>& names) {
   const std::vector<lower::Override> before = values_;
   for (const std::string& name : names) {
-    if (std::erase_if(values_, [&](const lower::Override& value) { return value.name == name; }) > 0) continue;
+    if (std::erase_if(values_, [&](const lower::Override& value) { return value.name == name; }) >
+        0)
+      continue;
     values_ = before;
     return fail(Code::no_such_parameter, "`:set` shows what is set", "`{}` was not set", name);
   }
@@ -197,7 +223,9 @@ bool Session::unset(const std::vector<std::string>& names) {
 
 bool Session::load(const std::string& path) {
   if (path.ends_with(".pir") || !path.ends_with(".pipe")) {
-    return fail(Code::bad_command_words, path.ends_with(".pir") ? "`piper show` and `piper simulate` look at plans" : "the name of such a file ends with `.pipe`",
+    return fail(Code::bad_command_words,
+                path.ends_with(".pir") ? "`piper show` and `piper simulate` look at plans"
+                                       : "the name of such a file ends with `.pipe`",
                 "`{}` is no .pipe file", path);
   }
   LocationTable table;
@@ -211,9 +239,11 @@ bool Session::load(const std::string& path) {
   sources_.load(path, text);
   renew();
   const auto program = document_->program(&interrupt_);
-  const bool whole = program.status == service::Status::done && program.value != nullptr && program.value->ok;
+  const bool whole =
+      program.status == service::Status::done && program.value != nullptr && program.value->ok;
   if (program.status == service::Status::cancelled) say_interrupted();
-  print_diagnostics(program.diagnostics, document_->locations(), sources_.path(), composed_.fragments);
+  print_diagnostics(program.diagnostics, document_->locations(), sources_.path(),
+                    composed_.fragments);
   if (!whole) {
     workspace_.close(sources_.path());
     sources_ = before;
@@ -226,7 +256,8 @@ bool Session::load(const std::string& path) {
   for (std::size_t i = 0; i < document_->files().size(); ++i) {
     const FileId id = FileId::at(i);
     const std::string name(document_->files().name(id));
-    if (!document_->files().is_library(id) && name != path) watched_[name] = std::string(document_->files().text(id));
+    if (!document_->files().is_library(id) && name != path)
+      watched_[name] = std::string(document_->files().text(id));
   }
   return true;
 }
@@ -245,7 +276,8 @@ bool Session::notice_changes() {
     if (!read.text || *read.text == text) continue;
     watched_[path] = *read.text;
     workspace_.changed_on_disk(path);
-    again = again || path == sources_.file() || path == pending_ || (sources_.has_file() && pending_.empty());
+    again = again || path == sources_.file() || path == pending_ ||
+            (sources_.has_file() && pending_.empty());
   }
   if (!again) return false;
   const std::string path = pending_.empty() ? sources_.file() : pending_;
@@ -270,7 +302,10 @@ bool Session::define(const Entry& entry) {
     names.insert(declaration.name);
     again = again || sources_.definition(declaration.name).has_value();
     // A single item gets the whole text, so that the text after it is not lost.
-    sources_.define(declaration.name, declarations.size() == 1 ? entry.text : entry.text.substr(declaration.begin, declaration.end - declaration.begin));
+    sources_.define(declaration.name, declarations.size() == 1
+                                          ? entry.text
+                                          : entry.text.substr(declaration.begin,
+                                                              declaration.end - declaration.begin));
   }
   if (declarations.empty()) {
     names.insert(kInput);
@@ -289,7 +324,9 @@ bool Session::define(const Entry& entry) {
   for (const Diagnostic& diagnostic : program.diagnostics) {
     all.push_back(with_session_hint(shown.of(diagnostic), shown));
     const SourceRange range = all.back().range;
-    if (all.back().severity == Severity::error && range.valid() && names.contains(std::string(shown.locations().files().name(range.file)))) own.push_back(all.back());
+    if (all.back().severity == Severity::error && range.valid() &&
+        names.contains(std::string(shown.locations().files().name(range.file))))
+      own.push_back(all.back());
   }
   if (declarations.empty() && own.empty()) own = all;
   if (!own.empty() || declarations.empty()) {
@@ -300,7 +337,8 @@ bool Session::define(const Entry& entry) {
   }
   if (!all.empty()) say(render_text(all, shown.locations().files()));
   bool good = !has_errors(all);
-  for (const Declaration& declaration : declarations) good = describe_definition(declaration.name, again) && good;
+  for (const Declaration& declaration : declarations)
+    good = describe_definition(declaration.name, again) && good;
   return redraw(names.contains(machine_)) && good;
 }
 
@@ -314,15 +352,18 @@ bool Session::describe_definition(const std::string& name, bool again) {
   const std::string last = subject_;
   const std::optional<Chosen> chosen = choose(name);
   if (!chosen) return false;
-  const auto plan = chosen->document->plan({chosen->request(), dag::Level::planned, false}, &interrupt_);
+  const auto plan =
+      chosen->document->plan({chosen->request(), dag::Level::planned, false}, &interrupt_);
   if (plan.status == service::Status::cancelled) say_interrupted();
-  if (plan.value == nullptr && (reports(plan.diagnostics, Code::unknown_region) || reports(plan.diagnostics, Code::parameter_missing))) {
+  if (plan.value == nullptr && (reports(plan.diagnostics, Code::unknown_region) ||
+                                reports(plan.diagnostics, Code::parameter_missing))) {
     subject_ = last;
     say("`" + name + "`" + done + ", for trains that have what it names\n");
     return true;
   }
   say("`" + name + "`" + done + "\n");
-  const bool good = print_diagnostics(plan.diagnostics, chosen->document->locations(), sources_.path(), composed_.fragments);
+  const bool good = print_diagnostics(plan.diagnostics, chosen->document->locations(),
+                                      sources_.path(), composed_.fragments);
   if (plan.value == nullptr) return false;
   const auto simulated = simulate_orders(*chosen);
   if (simulated) say(chosen->title() + ": " + views::figures_line(simulated->timeline) + "\n");

@@ -34,7 +34,7 @@ struct Chosen {
   std::shared_ptr<service::Document> document;
   std::string name;
   std::vector<lower::Override> values = {};  // all that it needs
-  bool in_session = false;              // not in the library
+  bool in_session = false;                   // not in the library
   bool is_train = false;
 
   service::SubjectRequest request() const { return {name, values}; }
@@ -73,7 +73,8 @@ class Session {
   void show(std::string picture);
   /// Prints an error of the session itself; gives false.
   template <typename... Args>
-  bool fail(Code code, const std::string& hint, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
+  bool fail(Code code, const std::string& hint,
+            MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
     const LocationTable none;
     DiagnosticSink sink(none);
     auto builder = sink.report(code, SourceRange(), pattern, args...);
@@ -81,13 +82,15 @@ class Session {
     return print_diagnostics(sink.sorted(), none, {}, {});
   }
   /// Prints diagnostics with the reader's files and lines; true if none is an error.
-  bool print_diagnostics(const std::vector<Diagnostic>& diagnostics, const LocationTable& locations, std::string_view path, const std::vector<SourceFragment>& fragments);
+  bool print_diagnostics(const std::vector<Diagnostic>& diagnostics, const LocationTable& locations,
+                         std::string_view path, const std::vector<SourceFragment>& fragments);
 
   /// The train or schedule of that name, of the session or else of the library; without a name the
   /// last one, or the only one of the session. Nothing, and a message, if there is none.
   std::optional<Chosen> choose(const std::string& name);
   /// Work on its document; false, and a message, when it failed.
-  bool during(const Chosen& chosen, const std::function<void(service::Compilation&, DiagnosticSink&)>& work);
+  bool during(const Chosen& chosen,
+              const std::function<void(service::Compilation&, DiagnosticSink&)>& work);
   /// Its plan; null after a message.
   std::shared_ptr<const service::Plan> plan(const Chosen& chosen, dag::Level level);
   /// Its timeline at the session's costs, on its machine if one was chosen, and the plan that ran.
@@ -106,7 +109,8 @@ class Session {
 
   /// Prints the diagnostics of a request; throws Cancelled if it was interrupted. False if it
   /// failed.
-  bool finish(service::Status status, const std::vector<Diagnostic>& diagnostics, const service::Document& document);
+  bool finish(service::Status status, const std::vector<Diagnostic>& diagnostics,
+              const service::Document& document);
 
   std::shared_ptr<service::Document> document() const { return document_; }
   const std::vector<lower::Override>& values() const { return values_; }
@@ -159,7 +163,8 @@ class Session {
   bool evaluate(const std::string& expression);
   /// Reads the chosen machine at the present sizes; false after a message.
   bool find_machine();
-  std::optional<Simulated> simulate_at(const Chosen& chosen, const views::SimulationCosts& costs, dag::Level level);
+  std::optional<Simulated> simulate_at(const Chosen& chosen, const views::SimulationCosts& costs,
+                                       dag::Level level);
   /// The value of an expression after the bindings.
   struct Evaluated {
     std::string text;  // empty: it has no value
@@ -172,8 +177,11 @@ class Session {
     std::vector<lower::Override> values;
   };
   enum class Around : std::uint8_t { parameters, schedule };
-  Probe probe(std::span<const Binding> bindings, const std::string& last_name, const std::string& before, const std::string& last, const std::string& after, Around around);
-  Evaluated evaluate_with(std::span<const Binding> bindings, const std::string& expression, Around around, bool as_selector);
+  Probe probe(std::span<const Binding> bindings, const std::string& last_name,
+              const std::string& before, const std::string& last, const std::string& after,
+              Around around);
+  Evaluated evaluate_with(std::span<const Binding> bindings, const std::string& expression,
+                          Around around, bool as_selector);
   Evaluated value_of(std::span<const Binding> bindings, const std::string& expression);
   /// The first name of a selector's text that is not a region, dimension or axis of the subject;
   /// empty if all are, or if there is no subject.

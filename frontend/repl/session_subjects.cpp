@@ -11,7 +11,9 @@
 namespace piper::repl {
 namespace {
 
-bool contains(const std::vector<std::string>& list, const std::string& name) { return std::find(list.begin(), list.end(), name) != list.end(); }
+bool contains(const std::vector<std::string>& list, const std::string& name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
 
 }  // namespace
 
@@ -42,7 +44,9 @@ std::shared_ptr<service::Document> Session::document_of(const std::string& name)
 std::optional<service::Declared> Session::declared(const std::string& name) {
   std::optional<service::Declared> found;
   if (const auto document = document_of(name)) {
-    document->during(&interrupt_, [&](service::Compilation& compilation, DiagnosticSink&) { found = compilation.declared(name); });
+    document->during(&interrupt_, [&](service::Compilation& compilation, DiagnosticSink&) {
+      found = compilation.declared(name);
+    });
   }
   return found;
 }
@@ -50,18 +54,24 @@ std::optional<service::Declared> Session::declared(const std::string& name) {
 std::vector<std::string> Session::parameters_of(const std::string& subject) {
   std::vector<std::string> names;
   if (const auto found = declared(subject)) {
-    for (const service::Declared::Parameter& parameter : found->parameters) names.push_back(parameter.name);
+    for (const service::Declared::Parameter& parameter : found->parameters)
+      names.push_back(parameter.name);
   }
   return names;
 }
 
 bool Session::is_parameter(const std::string& name) {
   const std::vector<std::string> all = subjects();
-  if (std::any_of(all.begin(), all.end(), [&](const std::string& subject) { return contains(parameters_of(subject), name); })) return true;
+  if (std::any_of(all.begin(), all.end(), [&](const std::string& subject) {
+        return contains(parameters_of(subject), name);
+      }))
+    return true;
   const auto symbols = document_->symbols(&interrupt_);
-  return symbols.value != nullptr && std::any_of(symbols.value->begin(), symbols.value->end(), [&](const service::Symbol& symbol) {
-           return symbol.kind == service::SymbolKind::param && symbol.name == name;
-         });
+  return symbols.value != nullptr &&
+         std::any_of(symbols.value->begin(), symbols.value->end(),
+                     [&](const service::Symbol& symbol) {
+                       return symbol.kind == service::SymbolKind::param && symbol.name == name;
+                     });
 }
 
 std::optional<std::string> Session::name_of_subject(const std::string& written) {
@@ -70,8 +80,9 @@ std::optional<std::string> Session::name_of_subject(const std::string& written) 
     if (contains(all, written)) return written;
     if (interrupt_.requested()) throw Cancelled();  // not all was looked at
     const auto meant = nearest(written, all);
-    fail(Code::nothing_chosen, meant ? "did you mean `" + *meant + "`?" : "`:load` a file that has it, or define it", "neither the session nor the library has a train or schedule `{}`",
-         written);
+    fail(Code::nothing_chosen,
+         meant ? "did you mean `" + *meant + "`?" : "`:load` a file that has it, or define it",
+         "neither the session nor the library has a train or schedule `{}`", written);
     return std::nullopt;
   }
   if (!subject_.empty() && contains(subjects(), subject_)) return subject_;
@@ -79,7 +90,9 @@ std::optional<std::string> Session::name_of_subject(const std::string& written) 
   if (own.size() == 1) return own.front();
   std::string known;
   for (const std::string& name : own) known += (known.empty() ? "it has `" : ", `") + name + "`";
-  fail(Code::nothing_chosen, known.empty() ? "name one of the library, as in `:grid zbv p=4 m=8`, or define one" : known, "the session has {}, and none is named",
+  fail(Code::nothing_chosen,
+       known.empty() ? "name one of the library, as in `:grid zbv p=4 m=8`, or define one" : known,
+       "the session has {}, and none is named",
        own.empty() ? "no train and no schedule" : "several trains and schedules");
   return std::nullopt;
 }
@@ -96,7 +109,8 @@ std::optional<Chosen> Session::choose(const std::string& written) {
   for (const lower::Override& value : asked_) {
     if (found->takes(value.name)) continue;
     std::string known;
-    for (const service::Declared::Parameter& parameter : found->parameters) known += (known.empty() ? "it has `" : ", `") + parameter.name + "`";
+    for (const service::Declared::Parameter& parameter : found->parameters)
+      known += (known.empty() ? "it has `" : ", `") + parameter.name + "`";
     fail(Code::no_such_parameter, known, "`{}` has no parameter `{}`", *name, value.name);
     return std::nullopt;
   }
@@ -105,25 +119,30 @@ std::optional<Chosen> Session::choose(const std::string& written) {
   for (const lower::Override& value : values_) {
     if (found->takes(value.name)) chosen.values.push_back(value);
   }
-  const service::Document::Done done = chosen.document->during(&interrupt_, [&](service::Compilation& compilation, DiagnosticSink&) {
-    chosen.is_train = compilation.program()->find_train(chosen.name).valid();
-    if (chosen.is_train) return;
-    compilation.set_overrides(chosen.values);
-    chosen.values = compilation.default_values(chosen.name);
-  });
+  const service::Document::Done done =
+      chosen.document->during(&interrupt_, [&](service::Compilation& compilation, DiagnosticSink&) {
+        chosen.is_train = compilation.program()->find_train(chosen.name).valid();
+        if (chosen.is_train) return;
+        compilation.set_overrides(chosen.values);
+        chosen.values = compilation.default_values(chosen.name);
+      });
   if (!finish(done.status, done.diagnostics, *chosen.document)) return std::nullopt;
   subject_ = *name;
   return chosen;
 }
 
-bool Session::finish(service::Status status, const std::vector<Diagnostic>& diagnostics, const service::Document& document) {
+bool Session::finish(service::Status status, const std::vector<Diagnostic>& diagnostics,
+                     const service::Document& document) {
   if (status == service::Status::cancelled) throw Cancelled();
   const bool own = &document == document_.get();
-  const bool good = print_diagnostics(diagnostics, document.locations(), own ? sources_.path() : std::string(), own ? composed_.fragments : std::vector<SourceFragment>());
+  const bool good =
+      print_diagnostics(diagnostics, document.locations(), own ? sources_.path() : std::string(),
+                        own ? composed_.fragments : std::vector<SourceFragment>());
   return good && status == service::Status::done;
 }
 
-bool Session::during(const Chosen& chosen, const std::function<void(service::Compilation&, DiagnosticSink&)>& work) {
+bool Session::during(const Chosen& chosen,
+                     const std::function<void(service::Compilation&, DiagnosticSink&)>& work) {
   const service::Document::Done done = chosen.document->during(&interrupt_, work);
   return finish(done.status, done.diagnostics, *chosen.document);
 }
@@ -134,11 +153,15 @@ std::shared_ptr<const service::Plan> Session::plan(const Chosen& chosen, dag::Le
   return answer.value;
 }
 
-std::optional<Session::Simulated> Session::simulate_at(const Chosen& chosen, const views::SimulationCosts& costs, dag::Level level) {
+std::optional<Session::Simulated> Session::simulate_at(const Chosen& chosen,
+                                                       const views::SimulationCosts& costs,
+                                                       dag::Level level) {
   const std::shared_ptr<const service::Plan> made = plan(chosen, std::max(level, costs.needed()));
   if (made == nullptr) return std::nullopt;
   std::optional<passes::Timeline> timeline;
-  during(chosen, [&](service::Compilation&, DiagnosticSink& sink) { timeline = views::simulate(costs, made->dag, sink); });
+  during(chosen, [&](service::Compilation&, DiagnosticSink& sink) {
+    timeline = views::simulate(costs, made->dag, sink);
+  });
   if (!timeline) return std::nullopt;
   return Simulated{made, std::move(*timeline)};
 }
@@ -148,7 +171,9 @@ std::optional<Session::Simulated> Session::simulate(const Chosen& chosen, dag::L
   return simulate_at(chosen, costs_, level);
 }
 
-std::optional<Session::Simulated> Session::simulate_orders(const Chosen& chosen) { return simulate_at(chosen, {costs_.operations, {}, {}}, dag::Level::ordered); }
+std::optional<Session::Simulated> Session::simulate_orders(const Chosen& chosen) {
+  return simulate_at(chosen, {costs_.operations, {}, {}}, dag::Level::ordered);
+}
 
 bool Session::find_machine() {
   costs_.machine.reset();
@@ -159,9 +184,12 @@ bool Session::find_machine() {
     costs_.machine = service::read_machine(machine_, values_, host_.files, context, sink);
     return print_diagnostics(sink.sorted(), context.locations, {}, {}) && costs_.machine;
   }
-  const service::Document::Done done = document_->during(&interrupt_, [&](service::Compilation& compilation, DiagnosticSink& sink) {
-    if (compilation.program() != nullptr) costs_.machine = service::find_machine(*compilation.program(), "", machine_, values_, compilation.context(), sink);
-  });
+  const service::Document::Done done =
+      document_->during(&interrupt_, [&](service::Compilation& compilation, DiagnosticSink& sink) {
+        if (compilation.program() != nullptr)
+          costs_.machine = service::find_machine(*compilation.program(), "", machine_, values_,
+                                                 compilation.context(), sink);
+      });
   return finish(done.status, done.diagnostics, *document_) && costs_.machine;
 }
 
@@ -173,7 +201,9 @@ bool Session::set_machine(const std::string& word) {
 }
 
 Shown Session::shown(const Chosen& chosen) const {
-  return chosen.in_session ? Shown(chosen.document->locations(), sources_.path(), composed_.fragments) : Shown(chosen.document->locations(), {}, {});
+  return chosen.in_session
+             ? Shown(chosen.document->locations(), sources_.path(), composed_.fragments)
+             : Shown(chosen.document->locations(), {}, {});
 }
 
 bool Session::set_model(const std::string& name) {
@@ -197,7 +227,9 @@ std::optional<std::string> Session::draft(const std::string& name) const {
 
 std::vector<std::string> Session::names() {
   std::vector<std::string> names = parse::keywords();
-  const auto add = [&](const std::vector<std::string>& more) { names.insert(names.end(), more.begin(), more.end()); };
+  const auto add = [&](const std::vector<std::string>& more) {
+    names.insert(names.end(), more.begin(), more.end());
+  };
   add(library());
   add(defined());
   for (const Binding& binding : bindings_) names.push_back(binding.name);

@@ -48,7 +48,8 @@ void append_glue(Composed& to, std::string_view text);
 class Shown {
  public:
   /// `path`: the file that is composed of the pieces.
-  Shown(const LocationTable& locations, std::string_view path, const std::vector<SourceFragment>& fragments);
+  Shown(const LocationTable& locations, std::string_view path,
+        const std::vector<SourceFragment>& fragments);
 
   const LocationTable& locations() const { return shown_; }
   SourceRange of(SourceRange range) const;
@@ -60,8 +61,8 @@ class Shown {
   std::vector<std::uint32_t> begins_;  // of the pieces
   std::vector<std::uint32_t> lengths_;
   std::vector<FileId> fragment_files_;
-  FileId outside_;                       // for places in no piece: ids stay those of the table
-  std::vector<FileId> files_;          // of the others, by their id in the table
+  FileId outside_;             // for places in no piece: ids stay those of the table
+  std::vector<FileId> files_;  // of the others, by their id in the table
 };
 
 class Sources {

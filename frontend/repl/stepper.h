@@ -35,6 +35,7 @@ class Stepper {
 
 /// The reason why a rank is idle at a time, or the operation that runs then: the chain of waits up
 /// to the beginning of the idle time, with lines. Nothing if there is no such rank.
-std::optional<std::string> why_text(const pictures::Picture& picture, std::uint32_t rank, double time);
+std::optional<std::string> why_text(const pictures::Picture& picture, std::uint32_t rank,
+                                    double time);
 
 }  // namespace piper::repl

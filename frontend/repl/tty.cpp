@@ -41,7 +41,8 @@ Tty::Tty(int input, int output) : input_(input), output_(output) {
 
 Tty::~Tty() {
   set_raw(false);
-  for (std::size_t i = 0; i < kEnding.size(); ++i) sigaction(kEnding[i], &handlers_before[i], nullptr);
+  for (std::size_t i = 0; i < kEnding.size(); ++i)
+    sigaction(kEnding[i], &handlers_before[i], nullptr);
 }
 
 void Tty::set_raw(bool raw) {
@@ -88,8 +89,6 @@ std::size_t Tty::columns() const {
   return ioctl(output_, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-void Tty::suspend() {
-  raise(SIGTSTP);
-}
+void Tty::suspend() { raise(SIGTSTP); }
 
 }  // namespace piper::repl

@@ -7,8 +7,11 @@ namespace piper::repl {
 namespace {
 
 bool is_name(std::string_view text) {
-  const auto letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-  return !text.empty() && !std::isdigit(static_cast<unsigned char>(text.front())) && std::all_of(text.begin(), text.end(), letter);
+  const auto letter = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+  };
+  return !text.empty() && !std::isdigit(static_cast<unsigned char>(text.front())) &&
+         std::all_of(text.begin(), text.end(), letter);
 }
 
 }  // namespace
@@ -21,7 +24,8 @@ std::optional<Words> split_words(std::string_view text, std::string& error) {
   const auto end_word = [&] {
     if (!begun) return;
     const std::size_t equals = word.find('=');
-    if (!was_quoted && equals != std::string::npos && is_name(std::string_view(word).substr(0, equals))) {
+    if (!was_quoted && equals != std::string::npos &&
+        is_name(std::string_view(word).substr(0, equals))) {
       words.values.push_back({word.substr(0, equals), word.substr(equals + 1)});
     } else {
       words.plain.push_back(word);
@@ -54,7 +58,8 @@ std::optional<Words> split_words(std::string_view text, std::string& error) {
 
 std::string text_of(const std::vector<lower::Override>& values) {
   std::string text;
-  for (const lower::Override& value : values) text += (text.empty() ? "" : " ") + value.name + "=" + value.value;
+  for (const lower::Override& value : values)
+    text += (text.empty() ? "" : " ") + value.name + "=" + value.value;
   return text;
 }
 

@@ -11,8 +11,8 @@
 namespace piper::repl {
 
 struct Words {
-  std::vector<std::string> plain;         // `zbv`; `"a file"` is one word
-  std::vector<lower::Override> values;    // `p=4`
+  std::vector<std::string> plain;       // `zbv`; `"a file"` is one word
+  std::vector<lower::Override> values;  // `p=4`
 
   std::string first() const { return plain.empty() ? "" : plain.front(); }
 };

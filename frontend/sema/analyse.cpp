@@ -12,11 +12,14 @@ void Analyser::declare_module(ModuleId id) {
   auto& scope = scopes_.emplace_back();
   const auto declare = [&](const ast::Identifier& name, DeclKind kind, std::size_t index) {
     if (name.missing()) return;
-    const auto [found, added] = scope.emplace(name.name, Declaration{kind, static_cast<std::uint32_t>(index), name.range});
+    const auto [found, added] =
+        scope.emplace(name.name, Declaration{kind, static_cast<std::uint32_t>(index), name.range});
     if (added) return;
     refuse({kind, static_cast<std::uint32_t>(index)});
     refuse(found->second);
-    sink_.report(Code::repeated_declaration, name.range, "`{}` is declared twice in this file", name.name)
+    sink_
+        .report(Code::repeated_declaration, name.range, "`{}` is declared twice in this file",
+                name.name)
         .related(found->second.range, "the first one is here");
   };
   for (const ast::Item* item : program_.modules[id.index()]->syntax.items) {
@@ -43,14 +46,17 @@ void Analyser::declare_module(ModuleId id) {
   }
 }
 
-void Analyser::visit_module(ModuleId id, std::vector<bool>& seen, std::vector<ModuleId>& used_first) {
+void Analyser::visit_module(ModuleId id, std::vector<bool>& seen,
+                            std::vector<ModuleId>& used_first) {
   if (seen[id.index()]) return;
   seen[id.index()] = true;
-  for (const ModuleId used : program_.modules[id.index()]->uses) visit_module(used, seen, used_first);
+  for (const ModuleId used : program_.modules[id.index()]->uses)
+    visit_module(used, seen, used_first);
   used_first.push_back(id);
 }
 
-void Analyser::begin_body(BodySort sort, ModuleId module, const Function* function, std::uint32_t node) {
+void Analyser::begin_body(BodySort sort, ModuleId module, const Function* function,
+                          std::uint32_t node) {
   body_ = {};
   body_.sort = sort;
   body_.module = module;
@@ -64,13 +70,17 @@ void Analyser::begin_body(BodySort sort, ModuleId module, const Function* functi
 void Analyser::run() {
   note_damage();
   for (std::size_t i = 0; i < program_.modules.size(); ++i) declare_module(ModuleId::at(i));
-  const std::size_t functions = program_.functions.size(), meshes = functions + program_.params.size(), trains = meshes + program_.meshes.size();
+  const std::size_t functions = program_.functions.size(),
+                    meshes = functions + program_.params.size(),
+                    trains = meshes + program_.meshes.size();
   const std::size_t machines = trains + program_.trains.size();
   param_known_.resize(program_.params.size());
   calls_.resize(machines + program_.machines.size());
 
   const auto check_all = [&](std::size_t first, auto& list, auto check) {
-    for (std::size_t i = 0; i < list.size(); ++i) check_node(static_cast<std::uint32_t>(first + i), [&](std::uint32_t node) { (this->*check)(list[i], node); });
+    for (std::size_t i = 0; i < list.size(); ++i)
+      check_node(static_cast<std::uint32_t>(first + i),
+                 [&](std::uint32_t node) { (this->*check)(list[i], node); });
   };
   check_all(0, program_.functions, &Analyser::check_signature);
   std::vector<bool> seen(program_.modules.size());
@@ -79,7 +89,8 @@ void Analyser::run() {
   for (const ModuleId module : used_first) {
     for (std::size_t i = 0; i < program_.params.size(); ++i) {
       if (program_.params[i].module != module) continue;
-      check_node(static_cast<std::uint32_t>(functions + i), [&](std::uint32_t node) { check_param(program_.params[i], node); });
+      check_node(static_cast<std::uint32_t>(functions + i),
+                 [&](std::uint32_t node) { check_param(program_.params[i], node); });
     }
   }
   check_all(meshes, program_.meshes, &Analyser::check_mesh);
@@ -106,7 +117,8 @@ bool& Analyser::sound(Declaration declaration) {
 
 void Analyser::refuse(Declaration declaration) {
   sound(declaration) = false;
-  if (declaration.kind == DeclKind::function) program_.functions[declaration.index].runnable = false;
+  if (declaration.kind == DeclKind::function)
+    program_.functions[declaration.index].runnable = false;
   if (declaration.kind == DeclKind::train) program_.trains[declaration.index].runnable = false;
 }
 
@@ -128,7 +140,9 @@ void Analyser::spread_unsoundness() {
   const auto damage_of = [&](const auto& declared, bool has_statements) {
     const Module& module = *program_.modules[declared.module.index()];
     const bool damaged = item_damaged(module.syntax, *declared.syntax);
-    return Damage{module.lacks_uses || damaged, !module.lacks_uses && damaged && has_statements && statements_damaged(module.syntax, *declared.syntax)};
+    return Damage{module.lacks_uses || damaged,
+                  !module.lacks_uses && damaged && has_statements &&
+                      statements_damaged(module.syntax, *declared.syntax)};
   };
   std::vector<std::vector<std::uint32_t>> users(calls_.size());
   std::vector<std::uint32_t> pending;
@@ -174,11 +188,10 @@ void Analyser::check_param(Param& param, std::uint32_t node) {
     case TypeKind::boolean:
     case TypeKind::string:
     case TypeKind::bytes:
-    case TypeKind::any:
-      param.type = type;
-      return;
+    case TypeKind::any: param.type = type; return;
     default:
-      sink_.report(Code::misplaced_type, param.syntax->value->range, "a `param` is a number, a text, a truth value or a list of them, this is {}",
+      sink_.report(Code::misplaced_type, param.syntax->value->range,
+                   "a `param` is a number, a text, a truth value or a list of them, this is {}",
                    with_article(type));
   }
 }
@@ -191,13 +204,19 @@ void Analyser::check_mesh(Mesh& mesh, std::uint32_t node) {
     bind_label(axes[i].name);
     for (std::size_t j = 0; j < i; ++j) {
       if (axes[i].name.missing() || axes[i].name.name != axes[j].name.name) continue;
-      sink_.report(Code::repeated_declaration, axes[i].name.range, "the axis `{}` is declared twice", axes[i].name.name)
+      sink_
+          .report(Code::repeated_declaration, axes[i].name.range, "the axis `{}` is declared twice",
+                  axes[i].name.name)
           .related(axes[j].name.range, "the first one is here");
     }
   }
   mesh.frame_size = body_.next_slot;
   if (mesh.syntax->is_view) mesh.base = find_mesh(mesh.syntax->base);
-  if (mesh.base.valid()) calls_[node].push_back({static_cast<std::uint32_t>(program_.functions.size() + program_.params.size()) + mesh.base.value(), mesh.syntax->base.range});
+  if (mesh.base.valid())
+    calls_[node].push_back(
+        {static_cast<std::uint32_t>(program_.functions.size() + program_.params.size()) +
+             mesh.base.value(),
+         mesh.syntax->base.range});
 }
 
 void Analyser::check_mesh_cycles() {
@@ -209,8 +228,12 @@ void Analyser::check_mesh_cycles() {
         base = next.base;
         continue;
       }
-      sink_.report(Code::bad_mesh, mesh.syntax->base.range, "the devices of `{}` are those of `{}` itself", mesh.syntax->name.name, mesh.syntax->name.name)
-          .hint("a view factors the devices of a mesh that says its own: `mesh cluster(pp: 4, dp: 2)`");
+      sink_
+          .report(Code::bad_mesh, mesh.syntax->base.range,
+                  "the devices of `{}` are those of `{}` itself", mesh.syntax->name.name,
+                  mesh.syntax->name.name)
+          .hint(
+              "a view factors the devices of a mesh that says its own: `mesh cluster(pp: 4, dp: 2)`");
       mesh.base = MeshId();
       mesh.sound = false;
       break;
@@ -222,19 +245,25 @@ MeshId Analyser::find_mesh(const ast::Identifier& name) {
   if (name.missing()) return {};
   const Declaration* found = find_declaration(name.name, name.range);
   if (found != nullptr && found->kind == DeclKind::mesh) {
-    calls_[body_.node].push_back({static_cast<std::uint32_t>(program_.functions.size() + program_.params.size()) + found->index, name.range});
+    calls_[body_.node].push_back(
+        {static_cast<std::uint32_t>(program_.functions.size() + program_.params.size()) +
+             found->index,
+         name.range});
     return MeshId(found->index);
   }
   std::vector<std::string_view> meshes;
   for (const Mesh& mesh : program_.meshes) meshes.push_back(mesh.syntax->name.name);
-  auto diagnostic = found != nullptr ? sink_.report(Code::unknown_name, name.range, "`{}` is not a mesh", name.name)
-                                     : sink_.report(Code::unknown_name, name.range, "there is no mesh `{}`", name.name);
+  auto diagnostic =
+      found != nullptr
+          ? sink_.report(Code::unknown_name, name.range, "`{}` is not a mesh", name.name)
+          : sink_.report(Code::unknown_name, name.range, "there is no mesh `{}`", name.name);
   const std::string_view best = nearest_name(name.name, meshes);
   if (found != nullptr) diagnostic.related(found->range, "it is declared here");
   if (!best.empty()) {
     diagnostic.did_you_mean(best, name.name);
   } else {
-    diagnostic.hint("declare one: `mesh {}(pp: 2, dp: 2)`", found != nullptr ? std::string_view("cluster") : name.name);
+    diagnostic.hint("declare one: `mesh {}(pp: 2, dp: 2)`",
+                    found != nullptr ? std::string_view("cluster") : name.name);
   }
   return {};
 }
@@ -245,24 +274,33 @@ void Analyser::check_signature(Function& function, std::uint32_t node) {
   function.result = item.result != nullptr ? resolve_type(*item.result) : kNone;
   const Type result = function.result;
   const auto bad_result = [&](std::string_view hint) {
-    sink_.report(Code::misplaced_type, item.result->range, "a `{}` cannot give {}", ast::sort_text(item.sort), with_article(result)).hint("{}", hint);
+    sink_
+        .report(Code::misplaced_type, item.result->range, "a `{}` cannot give {}",
+                ast::sort_text(item.sort), with_article(result))
+        .hint("{}", hint);
     function.result = kError;
   };
   switch (item.sort) {
     case ast::FunctionSort::def:
       if (item.result == nullptr) {
-        sink_.report(Code::missing_result_type, item.name.range, "`{}` has no result type", item.name.name)
-            .hint("write the type after the parameters: `-> int`, `-> [selector]`, `-> steps`, `-> order`");
+        sink_
+            .report(Code::missing_result_type, item.name.range, "`{}` has no result type",
+                    item.name.name)
+            .hint(
+                "write the type after the parameters: `-> int`, `-> [selector]`, `-> steps`, `-> order`");
         function.result = kError;
       } else if (result == kCursor) {
-        bad_result("a cursor is a local or an argument; give the `[selector]` that it walks through");
+        bad_result(
+            "a cursor is a local or an argument; give the `[selector]` that it walks through");
       }
       break;
     case ast::FunctionSort::schedule:
-      if (item.result != nullptr && !result.is_error()) bad_result("it applies its directives; a function with a value is a `def`");
+      if (item.result != nullptr && !result.is_error())
+        bad_result("it applies its directives; a function with a value is a `def`");
       break;
     case ast::FunctionSort::model:
-      if (item.result != nullptr && !result.is_error() && !result.element().is_tensor()) bad_result("a model gives tensors: `-> tensor[batch, dim]`");
+      if (item.result != nullptr && !result.is_error() && !result.element().is_tensor())
+        bad_result("a model gives tensors: `-> tensor[batch, dim]`");
       break;
   }
   for (const ast::Param& param : item.params) {
@@ -273,13 +311,16 @@ void Analyser::check_signature(Function& function, std::uint32_t node) {
     } else if (type == kCursor && !function.result.is(TypeKind::steps)) {
       hint = "cursors are passed to functions that give `steps`";
     } else if (item.sort == ast::FunctionSort::model &&
-               (type.kind == TypeKind::axis || type.kind == TypeKind::devices || type.kind == TypeKind::selector || type.kind == TypeKind::order)) {
+               (type.kind == TypeKind::axis || type.kind == TypeKind::devices ||
+                type.kind == TypeKind::selector || type.kind == TypeKind::order)) {
       hint = "a model is independent of devices and stages; a schedule takes them";
     } else if (item.sort == ast::FunctionSort::schedule && type.element().is_tensor()) {
       hint = "a schedule meets a model when a train applies it, and sees no tensors";
     }
     if (!hint.empty()) {
-      sink_.report(Code::misplaced_type, param.type->range, "a `{}` has no parameter of type `{}`", ast::sort_text(item.sort), type_name(type))
+      sink_
+          .report(Code::misplaced_type, param.type->range, "a `{}` has no parameter of type `{}`",
+                  ast::sort_text(item.sort), type_name(type))
           .hint("{}", hint);
       type = kError;
     }
@@ -293,9 +334,11 @@ void Analyser::check_function(Function& function, std::uint32_t node) {
   if (item.sort == ast::FunctionSort::model) sort = BodySort::model;
   if (item.sort == ast::FunctionSort::schedule) sort = BodySort::schedule;
   if (item.sort == ast::FunctionSort::def && function.result == kOrder) sort = BodySort::order;
-  if (item.sort == ast::FunctionSort::def && function.result.is(TypeKind::steps)) sort = BodySort::steps;
+  if (item.sort == ast::FunctionSort::def && function.result.is(TypeKind::steps))
+    sort = BodySort::steps;
   begin_body(sort, function.module, &function, node);
-  for (std::size_t i = 0; i < item.params.size(); ++i) declare_local(item.params[i].name, function.params[i], LocalKind::parameter);
+  for (std::size_t i = 0; i < item.params.size(); ++i)
+    declare_local(item.params[i].name, function.params[i], LocalKind::parameter);
   for (std::size_t i = 0; i < item.params.size(); ++i) {
     body_.visible_params = i;
     parameter(item.params[i], i, function);
@@ -307,16 +350,22 @@ void Analyser::check_function(Function& function, std::uint32_t node) {
   function.frame_size = body_.next_slot;
 
   if (body_.first_rank.valid() && body_.first_return.valid()) {
-    sink_.report(Code::unexpected_return, body_.first_return, "`{}` has ranks and returns an order", function.name())
+    sink_
+        .report(Code::unexpected_return, body_.first_return, "`{}` has ranks and returns an order",
+                function.name())
         .related(body_.first_rank, "the first rank is here")
         .hint("an order is its ranks, or one returned value");
   }
-  const bool must_return = (sort == BodySort::value || sort == BodySort::model) && function.result != kNone && !function.result.is_error();
+  const bool must_return = (sort == BodySort::value || sort == BodySort::model) &&
+                           function.result != kNone && !function.result.is_error();
   if (must_return && !returns(*item.body)) {
     const bool some = body_.first_return.valid();
-    sink_.report(Code::missing_return, item.result->range, "`{}` gives {}, and {}", function.name(), with_article(function.result),
-                 some ? "a path through its body returns nothing" : "its body returns nothing")
-        .hint("{}", some ? "let every branch return, or return at the end" : "end the body with `return ...`");
+    sink_
+        .report(Code::missing_return, item.result->range, "`{}` gives {}, and {}", function.name(),
+                with_article(function.result),
+                some ? "a path through its body returns nothing" : "its body returns nothing")
+        .hint("{}", some ? "let every branch return, or return at the end"
+                         : "end the body with `return ...`");
   }
 }
 
@@ -358,11 +407,14 @@ void Analyser::check_train_model(Train& train) {
   auto* node = llvm::dyn_cast<ast::CallExpr>(expr);
   if (node == nullptr) {
     if (llvm::isa<ast::ErrorExpr>(expr)) return;
-    auto diagnostic = sink_.report(Code::train_without_model, expr->range, "this is no model; a train is given a call of a model");
+    auto diagnostic = sink_.report(Code::train_without_model, expr->range,
+                                   "this is no model; a train is given a call of a model");
     const auto* name = llvm::dyn_cast<ast::NameExpr>(expr);
-    const Declaration* found = name != nullptr ? find_declaration(name->name, name->range) : nullptr;
+    const Declaration* found =
+        name != nullptr ? find_declaration(name->name, name->range) : nullptr;
     if (found != nullptr && found->kind == DeclKind::function) {
-      diagnostic.related(found->range, "`{}` is declared here", name->name).hint("write `{}(...)` with its arguments", name->name);
+      diagnostic.related(found->range, "`{}` is declared here", name->name)
+          .hint("write `{}(...)` with its arguments", name->name);
     } else {
       diagnostic.hint("declare one, `model net(...) { ... }`, and write `net(...)`");
     }
@@ -381,10 +433,13 @@ void Analyser::check_train_model(Train& train) {
       return;
     }
     if (function.sort() == ast::FunctionSort::schedule) return;  // reported as a misplaced call
-    sink_.report(Code::train_without_model, node->callee->range, "`{}` is a `def`; a train is given a model", function.name())
+    sink_
+        .report(Code::train_without_model, node->callee->range,
+                "`{}` is a `def`; a train is given a model", function.name())
         .related(function.syntax->name.range, "it is declared here");
   } else if (node->referent == ast::Referent::builtin) {
-    sink_.report(Code::train_without_model, node->callee->range, "this is no model; a train is given a model");
+    sink_.report(Code::train_without_model, node->callee->range,
+                 "this is no model; a train is given a model");
   }
 }
 
@@ -414,17 +469,23 @@ void Analyser::check_recursion() {
       }
       const Call& edge = calls_[frame.node][frame.next++];
       if (states[edge.callee] == State::open) {
-        const auto start = std::find_if(path.begin(), path.end(), [&](const Frame& open) { return open.node == edge.callee; });
+        const auto start = std::find_if(
+            path.begin(), path.end(), [&](const Frame& open) { return open.node == edge.callee; });
         std::string through;
         refuse(declaration_of(edge.callee));
-        for (auto step = start + 1; step < path.end(); ++step) through += (through.empty() ? " through `" : ", `") + std::string(name_of(step->node)) + "`";
-        auto diagnostic = sink_.report(Code::recursion, edge.range, "`{}` calls itself{}", name_of(edge.callee), through);
+        for (auto step = start + 1; step < path.end(); ++step)
+          through +=
+              (through.empty() ? " through `" : ", `") + std::string(name_of(step->node)) + "`";
+        auto diagnostic = sink_.report(Code::recursion, edge.range, "`{}` calls itself{}",
+                                       name_of(edge.callee), through);
         for (auto step = start; step + 1 != path.end(); ++step) {
           const Call& link = calls_[step->node][step->next - 1];
-          diagnostic.related(link.range, "`{}` calls `{}`", name_of(step->node), name_of(link.callee));
+          diagnostic.related(link.range, "`{}` calls `{}`", name_of(step->node),
+                             name_of(link.callee));
         }
         if (path.size() - static_cast<std::size_t>(start - path.begin()) > 1) {
-          diagnostic.related(edge.range, "`{}` calls `{}`", name_of(frame.node), name_of(edge.callee));
+          diagnostic.related(edge.range, "`{}` calls `{}`", name_of(frame.node),
+                             name_of(edge.callee));
         }
         diagnostic.hint("there is no recursion, so that every program ends: write a `for`");
       } else if (states[edge.callee] == State::fresh) {
@@ -445,12 +506,15 @@ TrainId Program::find_train(std::string_view name) const {
 FunctionId Program::find_schedule(std::string_view name) const {
   for (std::size_t i = 0; i < functions.size(); ++i) {
     const Function& function = functions[i];
-    if (function.module == ModuleId(0) && function.sort() == ast::FunctionSort::schedule && function.name() == name) return FunctionId::at(i);
+    if (function.module == ModuleId(0) && function.sort() == ast::FunctionSort::schedule &&
+        function.name() == name)
+      return FunctionId::at(i);
   }
   return {};
 }
 
-Program analyse(FileId entry, const source::FileSystem& file_system, Context& context, DiagnosticSink& sink, std::size_t shown_errors) {
+Program analyse(FileId entry, const source::FileSystem& file_system, Context& context,
+                DiagnosticSink& sink, std::size_t shown_errors) {
   Program program;
   const std::size_t errors = sink.error_count();
   load_modules(entry, file_system, context, sink, program, shown_errors);

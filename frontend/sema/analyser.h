@@ -62,8 +62,13 @@ struct Place {
 class Analyser {
  public:
   Analyser(Program& program, Context& context, DiagnosticSink& sink, std::size_t shown_errors)
-      : program_(program), context_(context), shown_errors_(shown_errors), all_(sink),
-        sink_(sink, [this](Code code, SourceRange at) { return worth_reporting(code, at) && shows(code, at); }) {}
+      : program_(program),
+        context_(context),
+        shown_errors_(shown_errors),
+        all_(sink),
+        sink_(sink, [this](Code code, SourceRange at) {
+          return worth_reporting(code, at) && shows(code, at);
+        }) {}
 
   void run();
 
@@ -74,7 +79,17 @@ class Analyser {
     std::uint32_t index = 0;  // in the program's list of that kind
     SourceRange range = {};
   };
-  enum class LocalKind : std::uint8_t { parameter, let, var, loop, cursor, dimension, weight, input, axis };
+  enum class LocalKind : std::uint8_t {
+    parameter,
+    let,
+    var,
+    loop,
+    cursor,
+    dimension,
+    weight,
+    input,
+    axis
+  };
   struct Local {
     std::string_view name;
     Type type;
@@ -89,13 +104,13 @@ class Analyser {
     const Function* function = nullptr;  // null in a train, a param, a mesh
     std::uint32_t node = 0;              // in calls_
     std::uint32_t next_slot = 0;
-    std::size_t own_from = 0;            // locals before this position belong to an outer body
+    std::size_t own_from = 0;  // locals before this position belong to an outer body
     // While defaults are checked: parameters from here on are not known yet.
     std::size_t visible_params = SIZE_MAX;
-    std::uint32_t depth = 0;             // of blocks; 1: directly in the body
-    std::size_t errors = 0;              // of the sink when the body began
+    std::uint32_t depth = 0;  // of blocks; 1: directly in the body
+    std::size_t errors = 0;   // of the sink when the body began
     SourceRange first_rank, first_return;
-    bool measure_reported = false;           // a misplaced measure was reported in this statement
+    bool measure_reported = false;  // a misplaced measure was reported in this statement
   };
   struct Call {
     std::uint32_t callee;
@@ -178,7 +193,9 @@ class Analyser {
   std::string_view suggestion(std::string_view name, bool callee);
   bool report_unavailable(std::string_view name, SourceRange at);
   std::uint32_t label(std::string_view name) { return context_.symbol(name).value(); }
-  void bind_label(const ast::Identifier& name) { if (!name.missing()) name.binding = label(name.name); }
+  void bind_label(const ast::Identifier& name) {
+    if (!name.missing()) name.binding = label(name.name);
+  }
   Local* use_local(const ast::Identifier& name, Type expected, std::string_view what);
 
   // check_expr.cpp
@@ -231,7 +248,8 @@ class Analyser {
   // match_arguments.cpp
   /// Matches arguments to parameters; false when that was an error. `first` is the type of args[0]
   /// when it is known already.
-  bool match(ast::CallExpr& expr, const Callee& callee, std::optional<Type> first, std::vector<Type>& types);
+  bool match(ast::CallExpr& expr, const Callee& callee, std::optional<Type> first,
+             std::vector<Type>& types);
   struct Matching;
 
   // check_stmt.cpp
@@ -264,7 +282,8 @@ class Analyser {
     std::string_view name;
     Type type;
   };
-  void settings(std::span<const ast::Pair> pairs, std::span<const SettingRow> rows, std::string_view owner);
+  void settings(std::span<const ast::Pair> pairs, std::span<const SettingRow> rows,
+                std::string_view owner);
   /// A setting whose value is one of some words.
   void word_of(std::span<const ast::Pair> pairs, const directive::SettingRow& setting);
   static std::span<const SettingRow> train_settings();
@@ -303,7 +322,7 @@ class Analyser {
   std::vector<SourceRange> damaged_statements_;  // without the blocks inside
   // that some statement, or the model of a train, is refused for
   std::size_t errors_elsewhere_ = 0;
-  bool type_unknown_ = false;         // of an expression of the statement being checked
+  bool type_unknown_ = false;  // of an expression of the statement being checked
   std::vector<std::unordered_map<std::string_view, Declaration>> scopes_;  // by module
   // Uses by node: functions, params, meshes, trains, machines.
   std::vector<std::vector<Call>> calls_;

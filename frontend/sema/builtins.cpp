@@ -20,14 +20,30 @@ Type parse_type(std::string_view text) {
     TypeKind kind;
   };
   static constexpr Row kRows[] = {
-      {"any", TypeKind::any},           {"bool", TypeKind::boolean},           {"bytes", TypeKind::bytes},             {"data", TypeKind::data},
-      {"device", TypeKind::device},     {"devices", TypeKind::devices},        {"link", TypeKind::link},
-      {"platform", TypeKind::platform}, {"processor", TypeKind::processor},
-      {"dimension", TypeKind::dimension}, {"dtype", TypeKind::dtype},          {"float", TypeKind::floating},
-      {"i64", TypeKind::tensor_i64},    {"initializer", TypeKind::initializer}, {"int", TypeKind::integer},
-      {"measure", TypeKind::measure},   {"number", TypeKind::number},          {"op", TypeKind::op},
-      {"optimizer", TypeKind::optimizer}, {"order", TypeKind::order},          {"rate", TypeKind::rate},
-      {"selector", TypeKind::selector}, {"string", TypeKind::string},          {"tensor", TypeKind::tensor},
+      {"any", TypeKind::any},
+      {"bool", TypeKind::boolean},
+      {"bytes", TypeKind::bytes},
+      {"data", TypeKind::data},
+      {"device", TypeKind::device},
+      {"devices", TypeKind::devices},
+      {"link", TypeKind::link},
+      {"platform", TypeKind::platform},
+      {"processor", TypeKind::processor},
+      {"dimension", TypeKind::dimension},
+      {"dtype", TypeKind::dtype},
+      {"float", TypeKind::floating},
+      {"i64", TypeKind::tensor_i64},
+      {"initializer", TypeKind::initializer},
+      {"int", TypeKind::integer},
+      {"measure", TypeKind::measure},
+      {"number", TypeKind::number},
+      {"op", TypeKind::op},
+      {"optimizer", TypeKind::optimizer},
+      {"order", TypeKind::order},
+      {"rate", TypeKind::rate},
+      {"selector", TypeKind::selector},
+      {"string", TypeKind::string},
+      {"tensor", TypeKind::tensor},
   };
   const bool list = text.front() == '[';
   if (list) text = text.substr(1, text.size() - 2);
@@ -67,7 +83,8 @@ Signature parse_signature(Builtin id, std::string_view text) {
     const std::size_t colon = param.find(':');
     const std::size_t equals = param.find(" = ");
     const std::string_view name = trim_spaces(param.substr(0, colon));
-    std::string_view type = trim_spaces(param.substr(colon + 1, equals == std::string_view::npos ? equals : equals - colon - 1));
+    std::string_view type = trim_spaces(
+        param.substr(colon + 1, equals == std::string_view::npos ? equals : equals - colon - 1));
     if (type.ends_with("...")) {
       out.variadic = true;
       out.rest = parse_type(type.substr(0, type.size() - 3));
@@ -75,8 +92,9 @@ Signature parse_signature(Builtin id, std::string_view text) {
       out.open = true;
       out.rest = parse_type(type);
     } else {
-      out.params.push_back({name, parse_type(type), equals != std::string_view::npos,
-                            equals == std::string_view::npos ? std::string_view() : param.substr(equals + 3)});
+      out.params.push_back(
+          {name, parse_type(type), equals != std::string_view::npos,
+           equals == std::string_view::npos ? std::string_view() : param.substr(equals + 3)});
     }
   }
   return out;
@@ -95,7 +113,8 @@ struct Table {
 #undef BUILTIN
 #undef UNAVAILABLE
     };
-    for (std::size_t i = 0; i < std::size(kTexts); ++i) signatures.push_back(parse_signature(static_cast<Builtin>(i), kTexts[i]));
+    for (std::size_t i = 0; i < std::size(kTexts); ++i)
+      signatures.push_back(parse_signature(static_cast<Builtin>(i), kTexts[i]));
     for (const Signature& row : signatures) by_name[row.is_method][row.name].push_back(&row);
     for (int method = 0; method < 2; ++method) {
       for (const auto& [name, rows] : by_name[method]) names[method].push_back(name);
@@ -112,7 +131,8 @@ const Table& table() {
 
 std::optional<directive::Measure> measure_of(Builtin id) {
   switch (id) {
-#define MEASURE(name, unit) case Builtin::name: return directive::Measure::name;
+#define MEASURE(name, unit) \
+  case Builtin::name: return directive::Measure::name;
 #include "ir/directive/measures.def"
 #undef MEASURE
     default: return std::nullopt;
@@ -121,7 +141,8 @@ std::optional<directive::Measure> measure_of(Builtin id) {
 
 std::optional<directive::Optimizer::Kind> optimizer_of(Builtin id) {
   switch (id) {
-#define OPTIMIZER(name) case Builtin::name: return directive::Optimizer::Kind::name;
+#define OPTIMIZER(name) \
+  case Builtin::name: return directive::Optimizer::Kind::name;
 #include "ir/directive/optimizers.def"
 #undef OPTIMIZER
     default: return std::nullopt;
@@ -143,7 +164,9 @@ std::string_view instead_of_foreign(std::string_view name) {
 #include "frontend/sema/foreign_names.def"
 #undef FOREIGN
   };
-  const auto row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Unavailable& candidate) { return candidate.name == name; });
+  const auto row =
+      std::find_if(std::begin(kRows), std::end(kRows),
+                   [&](const Unavailable& candidate) { return candidate.name == name; });
   return row == std::end(kRows) ? std::string_view() : row->instead;
 }
 

@@ -36,12 +36,12 @@ struct BuiltinParam {
 struct Signature {
   Builtin id{};
   std::string_view text;
-  std::string_view name;       // of a method without `order.`
-  bool is_value = false;       // used without parentheses: `ones`, `f64`, `peak_memory`
-  bool is_method = false;      // of an order
+  std::string_view name;   // of a method without `order.`
+  bool is_value = false;   // used without parentheses: `ones`, `f64`, `peak_memory`
+  bool is_method = false;  // of an order
   std::vector<BuiltinParam> params;
-  bool variadic = false;       // further positional arguments of type `rest`
-  bool open = false;           // further named arguments of type `rest`
+  bool variadic = false;  // further positional arguments of type `rest`
+  bool open = false;      // further named arguments of type `rest`
   Type rest;
   Type result;
 };

@@ -20,14 +20,17 @@ Type Analyser::call(ast::CallExpr& expr, bool as_statement) {
     const Type receiver = infer(*callee->base, kOrder);
     if (receiver.is_error() || callee->field.missing()) return kError;
     if (receiver != kOrder) {
-      sink_.report(Code::unknown_field, callee->field.range, "{} has no method `{}`", with_article(receiver), callee->field.name)
+      sink_
+          .report(Code::unknown_field, callee->field.range, "{} has no method `{}`",
+                  with_article(receiver), callee->field.name)
           .hint("only orders have methods");
       return kError;
     }
     const auto rows = find_builtins(callee->field.name, true);
     if (!rows.empty()) return call_builtin(expr, rows);
     if (report_unavailable(callee->field.name, callee->field.range)) return kError;
-    auto diagnostic = sink_.report(Code::unknown_field, callee->field.range, "an `order` has no method `{}`", callee->field.name);
+    auto diagnostic = sink_.report(Code::unknown_field, callee->field.range,
+                                   "an `order` has no method `{}`", callee->field.name);
     const std::string_view best = nearest_name(callee->field.name, builtin_names(true));
     if (best.empty()) {
       diagnostic.hint("there is `{}`", signature(Builtin::trim).text);
@@ -39,14 +42,17 @@ Type Analyser::call(ast::CallExpr& expr, bool as_statement) {
   auto* callee = llvm::dyn_cast<ast::NameExpr>(expr.callee);
   if (callee == nullptr) {
     if (!llvm::isa<ast::ErrorExpr>(expr.callee)) {
-      sink_.report(Code::not_callable, expr.callee->range, "a call begins with the name of a function");
+      sink_.report(Code::not_callable, expr.callee->range,
+                   "a call begins with the name of a function");
     }
     return kError;
   }
   if (Local* local = find_local(callee->name)) {
     local->used = true;
     if (!local->type.is_error()) {
-      sink_.report(Code::not_callable, callee->range, "`{}` is {} here, not a function", callee->name, with_article(local->type))
+      sink_
+          .report(Code::not_callable, callee->range, "`{}` is {} here, not a function",
+                  callee->name, with_article(local->type))
           .related(local->range, "`{}` is declared here", callee->name);
     }
     return kError;
@@ -58,14 +64,16 @@ Type Analyser::call(ast::CallExpr& expr, bool as_statement) {
       return call_function(expr, FunctionId(found->index), as_statement);
     }
     static constexpr std::string_view kNouns[] = {"param", "mesh", "function", "train", "machine"};
-    sink_.report(Code::not_callable, callee->range, "`{}` is a {}, not a function", callee->name,
-                 kNouns[static_cast<std::size_t>(found->kind)])
+    sink_
+        .report(Code::not_callable, callee->range, "`{}` is a {}, not a function", callee->name,
+                kNouns[static_cast<std::size_t>(found->kind)])
         .related(found->range, "it is declared here");
     return kError;
   }
   const auto rows = find_builtins(callee->name, false);
   if (rows.empty()) {
-    if (!report_unavailable(callee->name, callee->range)) report_unknown_name(callee->name, callee->range, &expr);
+    if (!report_unavailable(callee->name, callee->range))
+      report_unknown_name(callee->name, callee->range, &expr);
     return kError;
   }
   if (rows.front()->is_value) {
@@ -87,13 +95,15 @@ Type Analyser::call_function(ast::CallExpr& expr, FunctionId id, bool as_stateme
   std::vector<ParamView> views;
   const std::span<const ast::Param> params = function.syntax->params;
   for (std::size_t i = 0; i < params.size(); ++i) {
-    views.push_back({params[i].name.name, function.params[i], params[i].default_value != nullptr, params[i].name.range});
+    views.push_back({params[i].name.name, function.params[i], params[i].default_value != nullptr,
+                     params[i].name.range});
   }
   std::vector<Type> types;
   // If the parameters did not parse, arguments are checked by themselves only.
   const bool unknown = header_damaged(*function.syntax);
   const bool outer = std::exchange(in_damaged_statement_, in_damaged_statement_ || unknown);
-  const bool matched = match(expr, {function.name(), function.syntax->name.range, views}, std::nullopt, types);
+  const bool matched =
+      match(expr, {function.name(), function.syntax->name.range, views}, std::nullopt, types);
   in_damaged_statement_ = outer;
   if (unknown) return kError;
 
@@ -134,12 +144,14 @@ Type Analyser::call_builtin(ast::CallExpr& expr, std::span<const Signature* cons
   expr.target = static_cast<std::uint32_t>(row->id);
   if (auto* callee = llvm::dyn_cast<ast::NameExpr>(expr.callee)) callee->target = expr.target;
   if (row->id == Builtin::left && body_.sort != BodySort::steps) {
-    sink_.report(Code::misplaced_call, expr.callee->range, "`left` counts operations of a cursor, and is legal only in steps");
+    sink_.report(Code::misplaced_call, expr.callee->range,
+                 "`left` counts operations of a cursor, and is legal only in steps");
     return kError;
   }
 
   std::vector<ParamView> views;
-  for (const BuiltinParam& param : row->params) views.push_back({param.name, param.type, param.optional, {}});
+  for (const BuiltinParam& param : row->params)
+    views.push_back({param.name, param.type, param.optional, {}});
   std::vector<Type> types;
   const bool matched = match(expr, {row->name, {}, views, row}, first, types);
   if (row->result.kind != TypeKind::number && row->result.kind != TypeKind::any) return row->result;
@@ -153,8 +165,8 @@ Type Analyser::call_builtin(ast::CallExpr& expr, std::span<const Signature* cons
     const Type element = is_number && type.kind == TypeKind::axis ? kInt : type.element();
     const std::optional<Type> wider = common_type(common, element);
     if (!wider) {
-      sink_.report(Code::values_differ, expr.range, "`{}` does not take {} together with {}", row->name, with_article(common),
-                   with_article(element));
+      sink_.report(Code::values_differ, expr.range, "`{}` does not take {} together with {}",
+                   row->name, with_article(common), with_article(element));
       return kError;
     }
     common = *wider;
@@ -164,7 +176,8 @@ Type Analyser::call_builtin(ast::CallExpr& expr, std::span<const Signature* cons
   return {common.kind, row->result.list};
 }
 
-Type Analyser::argument(const ast::Arg& arg, Type expected, const Place& place, std::optional<Type> known) {
+Type Analyser::argument(const ast::Arg& arg, Type expected, const Place& place,
+                        std::optional<Type> known) {
   if (expected.is(TypeKind::op)) {
     auto* op = llvm::dyn_cast<ast::OpExpr>(arg.value);
     if (op == nullptr) {
@@ -176,12 +189,17 @@ Type Analyser::argument(const ast::Arg& arg, Type expected, const Place& place, 
     }
     operation(*op, true);
     const bool whole_queue = op->operand == nullptr && op->pass == Pass::BW;
-    if (op->operand != nullptr && !type_of(*op->operand).is_error() && type_of(*op->operand) != kCursor) {
-      sink_.report(Code::type_mismatch, op->operand->range, "`left` counts the rest of a cursor, this is {}",
+    if (op->operand != nullptr && !type_of(*op->operand).is_error() &&
+        type_of(*op->operand) != kCursor) {
+      sink_.report(Code::type_mismatch, op->operand->range,
+                   "`left` counts the rest of a cursor, this is {}",
                    with_article(type_of(*op->operand)));
     } else if (op->pass == Pass::BI || op->pass == Pass::R) {
       sink_.report(Code::type_mismatch, op->pass_range, "`left` counts `F`, `B` or `BW`")
-          .hint("{}", op->pass == Pass::R ? "`R` takes nothing from a cursor: it recomputes the forward of the next `B`" : "`B` and `BI` take from one sequence: write `left(B ...)`");
+          .hint("{}",
+                op->pass == Pass::R
+                    ? "`R` takes nothing from a cursor: it recomputes the forward of the next `B`"
+                    : "`B` and `BI` take from one sequence: write `left(B ...)`");
     }
     return whole_queue ? expected : type_of(*op);
   }
@@ -189,14 +207,19 @@ Type Analyser::argument(const ast::Arg& arg, Type expected, const Place& place, 
     auto* name = llvm::dyn_cast<ast::NameExpr>(arg.value);
     const Type type = name != nullptr ? infer(*arg.value) : infer(*arg.value, kSelector);
     if (type == kCursor || type.is_error()) return type;
-    auto diagnostic = sink_.report(Code::type_mismatch, arg.value->range, "this is {}; {} takes a `cursor`", with_article(type), place.text());
-    if (place.declared.valid()) diagnostic.related(place.declared, "`{}` is declared here", place.name);
-    if (type.kind == TypeKind::selector) diagnostic.hint("declare it first: `cursor a = {}`", ast::source_text(*arg.value));
+    auto diagnostic =
+        sink_.report(Code::type_mismatch, arg.value->range, "this is {}; {} takes a `cursor`",
+                     with_article(type), place.text());
+    if (place.declared.valid())
+      diagnostic.related(place.declared, "`{}` is declared here", place.name);
+    if (type.kind == TypeKind::selector)
+      diagnostic.hint("declare it first: `cursor a = {}`", ast::source_text(*arg.value));
     return kError;
   }
   if (expected.is(TypeKind::dimension) && !llvm::isa<ast::NameExpr>(arg.value)) {
     if (!llvm::isa<ast::ErrorExpr>(arg.value)) {
-      sink_.report(Code::type_mismatch, arg.value->range, "{} takes the name of a dimension", place.text());
+      sink_.report(Code::type_mismatch, arg.value->range, "{} takes the name of a dimension",
+                   place.text());
     }
     return kError;
   }

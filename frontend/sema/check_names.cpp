@@ -36,8 +36,10 @@ const Analyser::Declaration* Analyser::find_declaration(std::string_view name, S
     }
   }
   if (other != nullptr) {
-    sink_.report(Code::ambiguous_name, at, "`{}` is declared in `{}` and in `{}`", name,
-                 program_.modules[best_module.index()]->name, program_.modules[other_module.index()]->name)
+    sink_
+        .report(Code::ambiguous_name, at, "`{}` is declared in `{}` and in `{}`", name,
+                program_.modules[best_module.index()]->name,
+                program_.modules[other_module.index()]->name)
         .related(best->range, "one is here")
         .related(other->range, "the other is here")
         .hint("use one of the two files only, or declare your own `{}`", name);
@@ -56,7 +58,8 @@ Analyser::Local& Analyser::declare_local(const ast::Identifier& name, Type type,
   name.binding = body_.next_slot++;
   if (!name.missing()) {
     if (const Local* before = find_local(name.name)) {
-      auto diagnostic = sink_.report(Code::repeated_local, name.range, "`{}` is declared already", name.name);
+      auto diagnostic =
+          sink_.report(Code::repeated_local, name.range, "`{}` is declared already", name.name);
       diagnostic.related(before->range, "the first one is here");
       if (before->kind == LocalKind::var) {
         diagnostic.hint("to give it another value write `{} = ...`", name.name);
@@ -65,7 +68,8 @@ Analyser::Local& Analyser::declare_local(const ast::Identifier& name, Type type,
       }
     }
   }
-  locals_.push_back({name.name, type, kind, name.binding, name.range, name.missing() || name.name.starts_with('_')});
+  locals_.push_back({name.name, type, kind, name.binding, name.range,
+                     name.missing() || name.name.starts_with('_')});
   return locals_.back();
 }
 
@@ -77,7 +81,9 @@ void Analyser::pop_locals(std::size_t count) {
 void Analyser::end_body() {
   pop_locals(0);
   // Code with errors may use them.
-  if (sink_.error_count() != body_.errors || context_.locations.files().is_library(program_.modules[body_.module.index()]->syntax.file)) return;
+  if (sink_.error_count() != body_.errors ||
+      context_.locations.files().is_library(program_.modules[body_.module.index()]->syntax.file))
+    return;
   for (const Local& local : ended_) {
     if (local.used || (local.kind != LocalKind::let && local.kind != LocalKind::var)) continue;
     sink_.report(Code::unused_local, local.range, "`{}` is never used", local.name)
@@ -90,7 +96,10 @@ std::string_view Analyser::suggestion(std::string_view name, bool callee) {
   // A search among all names for each of thousands of errors takes long, and these are not shown.
   if (shows_no_more(program_.modules[body_.module.index()]->syntax.file)) return {};
   std::vector<std::string_view> known;
-  const auto wanted = [&](DeclKind kind) { return callee ? kind == DeclKind::function : kind != DeclKind::train && kind != DeclKind::machine; };
+  const auto wanted = [&](DeclKind kind) {
+    return callee ? kind == DeclKind::function
+                  : kind != DeclKind::train && kind != DeclKind::machine;
+  };
   if (!callee) {
     for (const Local& local : locals_) known.push_back(local.name);
   }
@@ -111,25 +120,32 @@ std::string_view Analyser::suggestion(std::string_view name, bool callee) {
 bool Analyser::report_unavailable(std::string_view name, SourceRange at) {
   const Unavailable* row = find_unavailable(name);
   if (row == nullptr) return false;
-  sink_.report(Code::not_available, at, "`{}` is not available in this version", name).hint("{}", row->instead);
+  sink_.report(Code::not_available, at, "`{}` is not available in this version", name)
+      .hint("{}", row->instead);
   return true;
 }
 
 bool Analyser::explain_axis(DiagnosticBuilder& diagnostic, std::string_view name) const {
   const Declaration self = declaration_of(body_.node);
   if (self.kind == DeclKind::param || self.kind == DeclKind::mesh) return false;
-  if (self.kind == DeclKind::function && program_.functions[self.index].sort() == ast::FunctionSort::model) return false;
+  if (self.kind == DeclKind::function &&
+      program_.functions[self.index].sort() == ast::FunctionSort::model)
+    return false;
   for (const Mesh& mesh : program_.meshes) {
     if (mesh.module != body_.module) continue;
     const std::span<const ast::Pair> axes = mesh.syntax->axes;
-    const auto axis = std::find_if(axes.begin(), axes.end(), [&](const ast::Pair& pair) { return pair.name.name == name; });
+    const auto axis = std::find_if(axes.begin(), axes.end(),
+                                   [&](const ast::Pair& pair) { return pair.name.name == name; });
     if (axis == axes.end()) continue;
     const std::string_view declared = mesh.syntax->name.name;
     diagnostic.related(axis->name.range, "`{}` is an axis of the mesh `{}`", name, declared);
     if (self.kind == DeclKind::train || self.kind == DeclKind::machine) {
       const bool train = self.kind == DeclKind::train;
-      diagnostic.hint("a {} sees the axes of the one mesh after its `on`: write `on {}`, or name an axis of `{}`", train ? "train" : "machine", declared,
-                      train ? program_.trains[self.index].syntax->mesh.name : program_.machines[self.index].syntax->mesh.name);
+      diagnostic.hint(
+          "a {} sees the axes of the one mesh after its `on`: write `on {}`, or name an axis of `{}`",
+          train ? "train" : "machine", declared,
+          train ? program_.trains[self.index].syntax->mesh.name
+                : program_.machines[self.index].syntax->mesh.name);
     } else {
       diagnostic.hint("a schedule or `def` is given its axes: add a parameter `{}: axis`", name);
     }
@@ -160,15 +176,18 @@ std::string step_text(std::string_view callee, const ast::CallExpr& call) {
 
 }  // namespace
 
-void Analyser::report_unknown_name(std::string_view name, SourceRange at, const ast::CallExpr* call) {
+void Analyser::report_unknown_name(std::string_view name, SourceRange at,
+                                   const ast::CallExpr* call) {
   const bool callee = call != nullptr;
   auto diagnostic = callee ? sink_.report(Code::unknown_name, at, "there is no function `{}`", name)
                            : sink_.report(Code::unknown_name, at, "there is no `{}` here", name);
   if (!callee && explain_axis(diagnostic, name)) return;
-  const auto ended = std::find_if(ended_.rbegin(), ended_.rend(), [&](const Local& local) { return local.name == name; });
+  const auto ended = std::find_if(ended_.rbegin(), ended_.rend(),
+                                  [&](const Local& local) { return local.name == name; });
   if (!callee && ended != ended_.rend()) {
     diagnostic.related(ended->range, "`{}` ends with its block", name);
-    if (ended->kind == LocalKind::let || ended->kind == LocalKind::var) diagnostic.hint("declare it before that block, as a `var` that the block gives its value");
+    if (ended->kind == LocalKind::let || ended->kind == LocalKind::var)
+      diagnostic.hint("declare it before that block, as a `var` that the block gives its value");
     return;
   }
   if (const std::string_view instead = instead_of_foreign(name); !instead.empty()) {
@@ -182,7 +201,9 @@ void Analyser::report_unknown_name(std::string_view name, SourceRange at, const 
       diagnostic.hint("{}", instead);
     }
     // For `memory` it is a name; for `length` a form, `len(values)`.
-    if (const auto word = word_of_hint(instead); word && word->find_first_of("([ ") == std::string_view::npos) diagnostic.fix(at, std::string(*word));
+    if (const auto word = word_of_hint(instead);
+        word && word->find_first_of("([ ") == std::string_view::npos)
+      diagnostic.fix(at, std::string(*word));
     return;
   }
   if (const std::string_view best = suggestion(name, callee); !best.empty()) {
@@ -192,18 +213,22 @@ void Analyser::report_unknown_name(std::string_view name, SourceRange at, const 
   // A library file of that name is a likelier cause than a missing declaration.
   for (const std::string& module : library_modules()) {
     if (std::string_view(module).substr(module.rfind('.') + 1) != name) continue;
-    diagnostic.hint("`use {}` brings it", module).fix(Fix{"add `use " + module + "`", {use_line(program_.modules[body_.module.index()]->syntax, module)}});
+    diagnostic.hint("`use {}` brings it", module)
+        .fix(Fix{"add `use " + module + "`",
+                 {use_line(program_.modules[body_.module.index()]->syntax, module)}});
     return;
   }
   const Local* local = callee ? find_local(name) : nullptr;
   if (local != nullptr) diagnostic.related(local->range, "`{}` is a value", name);
 }
 
-Analyser::Local* Analyser::use_local(const ast::Identifier& name, Type expected, std::string_view what) {
+Analyser::Local* Analyser::use_local(const ast::Identifier& name, Type expected,
+                                     std::string_view what) {
   if (name.missing()) return nullptr;
   Local* local = find_local(name.name);
   if (local == nullptr) {
-    auto diagnostic = sink_.report(Code::unknown_name, name.range, "there is no {} `{}` here", what, name.name);
+    auto diagnostic =
+        sink_.report(Code::unknown_name, name.range, "there is no {} `{}` here", what, name.name);
     if (expected == kAxis && explain_axis(diagnostic, name.name)) return nullptr;
     std::vector<std::string_view> known;
     for (const Local& other : locals_) {
@@ -213,7 +238,8 @@ Analyser::Local* Analyser::use_local(const ast::Identifier& name, Type expected,
       diagnostic.did_you_mean(best, name.name);
     } else if (!known.empty()) {
       std::string all;
-      for (std::string_view other : known) all += (all.empty() ? "`" : ", `") + std::string(other) + "`";
+      for (std::string_view other : known)
+        all += (all.empty() ? "`" : ", `") + std::string(other) + "`";
       diagnostic.hint("there is {}", all);
     }
     return nullptr;
@@ -221,7 +247,9 @@ Analyser::Local* Analyser::use_local(const ast::Identifier& name, Type expected,
   name.binding = local->slot;
   local->used = true;
   if (!local->type.is_error() && local->type != expected) {
-    sink_.report(Code::type_mismatch, name.range, "`{}` is {}, not {}", name.name, with_article(local->type), with_article(expected))
+    sink_
+        .report(Code::type_mismatch, name.range, "`{}` is {}, not {}", name.name,
+                with_article(local->type), with_article(expected))
         .related(local->range, "`{}` is declared here", name.name);
     return nullptr;
   }
@@ -238,7 +266,9 @@ Type Analyser::name(ast::NameExpr& expr, Type hint) {
   if (Local* local = find_local(expr.name)) {
     local->used = true;
     if (local->slot >= body_.visible_params && local->slot < body_.function->params.size()) {
-      sink_.report(Code::used_before_declaration, expr.range, "`{}` is declared further right", expr.name)
+      sink_
+          .report(Code::used_before_declaration, expr.range, "`{}` is declared further right",
+                  expr.name)
           .related(local->range, "here")
           .hint("defaults and sizes see the parameters before them");
       return kError;
@@ -254,17 +284,21 @@ Type Analyser::name(ast::NameExpr& expr, Type hint) {
         expr.target = found->index;
         if (!param_known_[found->index]) {
           expr.referent = ast::Referent::unresolved;
-          sink_.report(Code::used_before_declaration, expr.range, "`{}` is declared further down", expr.name)
+          sink_
+              .report(Code::used_before_declaration, expr.range, "`{}` is declared further down",
+                      expr.name)
               .related(found->range, "here")
               .hint("a `param` sees the ones before it");
           return kError;
         }
-        calls_[body_.node].push_back({static_cast<std::uint32_t>(program_.functions.size()) + found->index, expr.range});
+        calls_[body_.node].push_back(
+            {static_cast<std::uint32_t>(program_.functions.size()) + found->index, expr.range});
         return program_.params[found->index].type;
       case DeclKind::mesh:
         sink_.report(Code::not_a_value, expr.range, "`{}` is a mesh", expr.name)
             .related(found->range, "it is declared here")
-            .hint("name one of its axes: an axis `p` stands for all devices, `p[0]` for those at a coordinate");
+            .hint(
+                "name one of its axes: an axis `p` stands for all devices, `p[0]` for those at a coordinate");
         return kError;
       case DeclKind::function:
         sink_.report(Code::not_a_value, expr.range, "`{}` is a function", expr.name)
@@ -272,23 +306,27 @@ Type Analyser::name(ast::NameExpr& expr, Type hint) {
             .hint("to call it write `{}(...)`", expr.name);
         return kError;
       case DeclKind::machine:
-        sink_.report(Code::not_a_value, expr.range, "`{}` is a machine", expr.name).related(found->range, "it is declared here");
+        sink_.report(Code::not_a_value, expr.range, "`{}` is a machine", expr.name)
+            .related(found->range, "it is declared here");
         return kError;
       case DeclKind::train:
-        sink_.report(Code::not_a_value, expr.range, "`{}` is a train", expr.name).related(found->range, "it is declared here");
+        sink_.report(Code::not_a_value, expr.range, "`{}` is a train", expr.name)
+            .related(found->range, "it is declared here");
         return kError;
     }
   }
   if (const auto rows = find_builtins(expr.name, false); !rows.empty()) {
     if (!rows.front()->is_value) {
-      sink_.report(Code::not_a_value, expr.range, "`{}` is a function", expr.name).hint("to call it write `{}`", rows.front()->text);
+      sink_.report(Code::not_a_value, expr.range, "`{}` is a function", expr.name)
+          .hint("to call it write `{}`", rows.front()->text);
       return kError;
     }
     expr.referent = ast::Referent::builtin;
     expr.target = static_cast<std::uint32_t>(rows.front()->id);
     return rows.front()->result;
   }
-  if (!report_unavailable(expr.name, expr.range)) report_unknown_name(expr.name, expr.range, nullptr);
+  if (!report_unavailable(expr.name, expr.range))
+    report_unknown_name(expr.name, expr.range, nullptr);
   return kError;
 }
 

@@ -14,11 +14,16 @@ Type Analyser::selector_name(ast::NameExpr& expr) {
   local->used = true;
   expr.referent = ast::Referent::local;
   expr.target = local->slot;
-  if (local->type.kind == TypeKind::selector || local->type == kCursor || local->type.is_error()) return local->type;
-  auto diagnostic = sink_.report(Code::not_a_selector, expr.range, "`{}` is {} here, not a selector", expr.name, with_article(local->type));
+  if (local->type.kind == TypeKind::selector || local->type == kCursor || local->type.is_error())
+    return local->type;
+  auto diagnostic =
+      sink_.report(Code::not_a_selector, expr.range, "`{}` is {} here, not a selector", expr.name,
+                   with_article(local->type));
   diagnostic.related(local->range, "`{}` is declared here", expr.name);
   if (local->type == kAxis) {
-    diagnostic.hint("axes name devices, selectors work: `place stage[0] on {}[0]`, `replicate model over {}`", expr.name, expr.name);
+    diagnostic.hint(
+        "axes name devices, selectors work: `place stage[0] on {}[0]`, `replicate model over {}`",
+        expr.name, expr.name);
   } else {
     diagnostic.hint("a local hides the regions and dimensions of its name: rename it");
   }
@@ -41,8 +46,11 @@ bool Analyser::starts_with_label(const ast::Expr& expr) {
   if (name == nullptr || find_local(name->name) != nullptr) return false;
   if (!find_builtins(name->name, false).empty()) return false;
   const auto& own = scopes_[body_.module.index()];
-  const auto blocks = [](const Declaration& declaration) { return declaration.kind != DeclKind::function; };
-  if (const auto found = own.find(name->name); found != own.end() && blocks(found->second)) return false;
+  const auto blocks = [](const Declaration& declaration) {
+    return declaration.kind != DeclKind::function;
+  };
+  if (const auto found = own.find(name->name); found != own.end() && blocks(found->second))
+    return false;
   for (const ModuleId used : program_.modules[body_.module.index()]->uses) {
     const auto found = scopes_[used.index()].find(name->name);
     if (found != scopes_[used.index()].end() && blocks(found->second)) return false;
@@ -53,14 +61,9 @@ bool Analyser::starts_with_label(const ast::Expr& expr) {
 Type Analyser::selector(ast::Expr& expr) {
   Type type = kError;
   switch (expr.kind) {
-    case ast::ExprKind::error:
-      break;
-    case ast::ExprKind::name:
-      type = selector_name(llvm::cast<ast::NameExpr>(expr));
-      break;
-    case ast::ExprKind::model:
-      type = kSelector;
-      break;
+    case ast::ExprKind::error: break;
+    case ast::ExprKind::name: type = selector_name(llvm::cast<ast::NameExpr>(expr)); break;
+    case ast::ExprKind::model: type = kSelector; break;
     case ast::ExprKind::index: {
       auto& node = llvm::cast<ast::IndexExpr>(expr);
       const Type base = selector(*node.base);
@@ -69,7 +72,8 @@ Type Analyser::selector(ast::Expr& expr) {
       // A list of selectors is indexed like any list.
       type = base == kSelectors && has_list ? kSelectors : base.is_error() ? kError : kSelector;
       if (base == kCursor) {
-        sink_.report(Code::cursor_is_no_value, node.base->range, "a cursor takes no index").hint("`F a` takes the next operation of `a`");
+        sink_.report(Code::cursor_is_no_value, node.base->range, "a cursor takes no index")
+            .hint("`F a` takes the next operation of `a`");
         type = kError;
       }
       break;
@@ -79,7 +83,8 @@ Type Analyser::selector(ast::Expr& expr) {
       type = selector(*node.base);
       bind_label(node.field);
       if (!type.is_error() && type != kSelector) {
-        sink_.report(Code::not_a_selector, node.base->range, "this is {}: it has no parts", with_article(type));
+        sink_.report(Code::not_a_selector, node.base->range, "this is {}: it has no parts",
+                     with_article(type));
         type = kError;
       }
       break;
@@ -88,7 +93,8 @@ Type Analyser::selector(ast::Expr& expr) {
       auto& node = llvm::cast<ast::SelectorExpr>(expr);
       type = selector(*node.head);
       if (!type.is_error() && type != kSelector) {
-        sink_.report(Code::not_a_selector, node.head->range, "this is {}: it takes no coordinates", with_article(type));
+        sink_.report(Code::not_a_selector, node.head->range, "this is {}: it takes no coordinates",
+                     with_article(type));
         type = kError;
       }
       for (const ast::Coordinate& coordinate : node.coordinates) {
@@ -100,13 +106,13 @@ Type Analyser::selector(ast::Expr& expr) {
     case ast::ExprKind::list:
     case ast::ExprKind::comprehension:
     case ast::ExprKind::conditional:
-    case ast::ExprKind::call:
-      type = infer_node(expr, kSelector);
-      break;
+    case ast::ExprKind::call: type = infer_node(expr, kSelector); break;
     default:
       type = infer_node(expr, {});
       if (!type.is_error()) {
-        sink_.report(Code::not_a_selector, expr.range, "this is {}, not a selector", with_article(type))
+        sink_
+            .report(Code::not_a_selector, expr.range, "this is {}, not a selector",
+                    with_article(type))
             .hint("a selector names work: `model`, `stage[0]`, `stage[0] mb[1]`");
         type = kError;
       }
@@ -120,9 +126,12 @@ void Analyser::target(const ast::Target& target) {
   const Type type = selector(*target.selector);
   if (type.is_error() || type == kSelector) return;
   if (type == kCursor) {
-    sink_.report(Code::cursor_is_no_value, target.selector->range, "a cursor may appear only in steps");
+    sink_.report(Code::cursor_is_no_value, target.selector->range,
+                 "a cursor may appear only in steps");
   } else {
-    sink_.report(Code::not_a_selector, target.selector->range, "this is {}, not a selector", with_article(type))
+    sink_
+        .report(Code::not_a_selector, target.selector->range, "this is {}, not a selector",
+                with_article(type))
         .hint("for a list write a loop: `for s in ... { }`");
   }
 }
@@ -131,19 +140,26 @@ void Analyser::operation(ast::OpExpr& op, bool counted) {
   op.type = Type{TypeKind::op}.bits();
   if (op.operand == nullptr) {
     if (op.pass == Pass::BW) return;
-    auto diagnostic = sink_.report(Code::missing_operand, op.pass_range, "`{}` has no operand", pass_name(op.pass));
+    auto diagnostic = sink_.report(Code::missing_operand, op.pass_range, "`{}` has no operand",
+                                   pass_name(op.pass));
     if (counted) {
-      diagnostic.hint("write `left({} a)` with a cursor; only `left(BW)` counts those of all cursors", pass_name(op.pass));
+      diagnostic.hint(
+          "write `left({} a)` with a cursor; only `left(BW)` counts those of all cursors",
+          pass_name(op.pass));
       return;
     }
-    diagnostic.hint("write `{} a` with a cursor, or a selector such as `{} stage[0] mb[0]`; only `BW` may have no operand",
-              pass_name(op.pass), pass_name(op.pass));
+    diagnostic.hint(
+        "write `{} a` with a cursor, or a selector such as `{} stage[0] mb[0]`; only `BW` may have no operand",
+        pass_name(op.pass), pass_name(op.pass));
     return;
   }
   const Type type = selector(*op.operand);
   if (type.is_error() || type == kSelector || type == kCursor) return;
-  sink_.report(Code::not_a_selector, op.operand->range, "this is {}; `{}` takes one operation", with_article(type), pass_name(op.pass))
-      .hint("`cursor a = ...` walks through a list, then `{} a` takes the next of it", pass_name(op.pass));
+  sink_
+      .report(Code::not_a_selector, op.operand->range, "this is {}; `{}` takes one operation",
+              with_article(type), pass_name(op.pass))
+      .hint("`cursor a = ...` walks through a list, then `{} a` takes the next of it",
+            pass_name(op.pass));
 }
 
 }  // namespace piper::sema

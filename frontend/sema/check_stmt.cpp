@@ -10,16 +10,21 @@ namespace {
 
 /// `stage[0].reduce`, with or without further coordinates.
 bool is_reduction(const ast::Expr& expr) {
-  if (const auto* selector = llvm::dyn_cast<ast::SelectorExpr>(&expr)) return is_reduction(*selector->head);
+  if (const auto* selector = llvm::dyn_cast<ast::SelectorExpr>(&expr))
+    return is_reduction(*selector->head);
   if (const auto* index = llvm::dyn_cast<ast::IndexExpr>(&expr)) return is_reduction(*index->base);
   const auto* field = llvm::dyn_cast<ast::FieldExpr>(&expr);
   return field != nullptr && (field->field.name == "reduce" || is_reduction(*field->base));
 }
 
 /// A variable holds a number: `var n = p` counts from the size of the axis.
-Type held_by_var(Type type) { return type.kind == TypeKind::axis ? Type{TypeKind::integer, type.list} : type; }
+Type held_by_var(Type type) {
+  return type.kind == TypeKind::axis ? Type{TypeKind::integer, type.list} : type;
+}
 
-constexpr std::uint8_t bit(BodySort sort) { return static_cast<std::uint8_t>(1u << static_cast<unsigned>(sort)); }
+constexpr std::uint8_t bit(BodySort sort) {
+  return static_cast<std::uint8_t>(1u << static_cast<unsigned>(sort));
+}
 constexpr std::uint8_t kAnywhere = 0xFF;
 constexpr std::uint8_t kModel = bit(BodySort::model);
 constexpr std::uint8_t kStrategy = bit(BodySort::schedule) | bit(BodySort::train);
@@ -66,14 +71,18 @@ static_assert([] {
   return std::size(kRows) == ast::kNumStmtKinds;
 }());
 
-constexpr std::string_view kBodyNouns[] = {"a function that gives a value", "a model", "a schedule", "a train", "an order", "the steps of a rank", "a machine"};
+constexpr std::string_view kBodyNouns[] = {
+    "a function that gives a value", "a model",  "a schedule", "a train", "an order",
+    "the steps of a rank",           "a machine"};
 
 }  // namespace
 
 std::vector<std::string_view> statement_keywords(BodySort body) {
   std::vector<std::string_view> words;
   for (const StatementRow& row : kRows) {
-    if (const std::string_view word = ast::keyword_of(row.kind); !word.empty() && (row.where & bit(body)) != 0) words.push_back(word);
+    if (const std::string_view word = ast::keyword_of(row.kind);
+        !word.empty() && (row.where & bit(body)) != 0)
+      words.push_back(word);
   }
   if ((kStrategy & bit(body)) != 0) {
     for (const directive::DirectiveRow& row : directive::directive_rows()) {
@@ -88,11 +97,14 @@ bool Analyser::allowed(const ast::Stmt& stmt) {
   const StatementRow& row = kRows[static_cast<std::size_t>(stmt.kind)];
   if ((row.where & bit(body_.sort)) != 0) return true;
   // The sort of a function with a refused result type is unknown.
-  if (body_.function != nullptr && body_.function->result.is_error() && (row.where & kSteps) != 0) return true;
+  if (body_.function != nullptr && body_.function->result.is_error() && (row.where & kSteps) != 0)
+    return true;
   std::string what;
   SourceRange at = stmt.range;
   const auto* line = llvm::dyn_cast<ast::DirectiveStmt>(&stmt);
-  if (const std::string_view keyword = line != nullptr ? line->row().keyword : ast::keyword_of(stmt.kind); !keyword.empty()) {
+  if (const std::string_view keyword =
+          line != nullptr ? line->row().keyword : ast::keyword_of(stmt.kind);
+      !keyword.empty()) {
     what = "`" + std::string(keyword) + "`";
     at.end = at.begin + static_cast<std::uint32_t>(keyword.size());
   } else if (const auto* setting = llvm::dyn_cast<ast::SettingStmt>(&stmt)) {
@@ -101,7 +113,8 @@ bool Analyser::allowed(const ast::Stmt& stmt) {
   } else {
     what = "an operation";
   }
-  auto diagnostic = sink_.report(Code::misplaced_statement, at, "{} stands in {}", what, kBodyNouns[static_cast<std::size_t>(body_.sort)]);
+  auto diagnostic = sink_.report(Code::misplaced_statement, at, "{} stands in {}", what,
+                                 kBodyNouns[static_cast<std::size_t>(body_.sort)]);
   diagnostic.hint("it belongs {}", row.home);
   return false;
 }
@@ -118,11 +131,14 @@ namespace {
 
 /// The beginning of the first block of a statement; `otherwise` if it has none.
 std::uint32_t first_block(const ast::Stmt& stmt, std::uint32_t otherwise) {
-  const auto begin = [&](const ast::Block* block) { return block != nullptr ? block->range.begin + 1 : otherwise; };
+  const auto begin = [&](const ast::Block* block) {
+    return block != nullptr ? block->range.begin + 1 : otherwise;
+  };
   switch (stmt.kind) {
     case ast::StmtKind::for_loop: return begin(llvm::cast<ast::ForStmt>(stmt).body);
     case ast::StmtKind::repeat: return begin(llvm::cast<ast::RepeatStmt>(stmt).body);
-    case ast::StmtKind::conditional: return begin(llvm::cast<ast::IfStmt>(stmt).branches.front().body);
+    case ast::StmtKind::conditional:
+      return begin(llvm::cast<ast::IfStmt>(stmt).branches.front().body);
     case ast::StmtKind::region: return begin(llvm::cast<ast::RegionStmt>(stmt).body);
     case ast::StmtKind::rank: return begin(llvm::cast<ast::RankStmt>(stmt).body);
     case ast::StmtKind::order: return begin(llvm::cast<ast::OrderStmt>(stmt).body);
@@ -139,7 +155,8 @@ void Analyser::statements(const ast::Block& body) {
   for (ast::Stmt* const& stmt : body.statements) {
     if (ended != nullptr && !reported) {
       reported = true;
-      sink_.report(Code::unreachable_code, stmt->range, "this is never reached").related(ended->range, "every path returns here");
+      sink_.report(Code::unreachable_code, stmt->range, "this is never reached")
+          .related(ended->range, "every path returns here");
     }
     const std::size_t next = static_cast<std::size_t>(&stmt - body.statements.data()) + 1;
     std::uint32_t end = body.range.end;
@@ -148,20 +165,21 @@ void Analyser::statements(const ast::Block& body) {
       const ast::Stmt& after = *body.statements[next];
       end = after.kind == ast::StmtKind::error ? after.range.end : after.range.begin;
     }
-    const SourceRange own{stmt->range.file, stmt->range.begin, std::min(end, first_block(*stmt, end))};
+    const SourceRange own{stmt->range.file, stmt->range.begin,
+                          std::min(end, first_block(*stmt, end))};
     stmt->damaged = damaged(own.file, own.begin, own.end);
     if (stmt->damaged) damaged_statements_.push_back(own);
     const bool outer = in_damaged_statement_;
     in_damaged_statement_ = outer || stmt->damaged;
     const bool same = misplaced_step && stmt->kind == ast::StmtKind::step;
     const bool refused = same || refuses([&] {
-      if (!allowed(*stmt)) {
-        misplaced_step = stmt->kind == ast::StmtKind::step;
-        return;
-      }
-      if (ended == nullptr && returns(*stmt)) ended = stmt;
-      statement(*stmt);
-    });
+                           if (!allowed(*stmt)) {
+                             misplaced_step = stmt->kind == ast::StmtKind::step;
+                             return;
+                           }
+                           if (ended == nullptr && returns(*stmt)) ended = stmt;
+                           statement(*stmt);
+                         });
     stmt->refused = refused || stmt->damaged;
     in_damaged_statement_ = outer;
   }
@@ -170,11 +188,8 @@ void Analyser::statements(const ast::Block& body) {
 void Analyser::statement(ast::Stmt& stmt) {
   body_.measure_reported = false;
   switch (stmt.kind) {
-    case ast::StmtKind::error:
-      break;
-    case ast::StmtKind::let:
-      let(llvm::cast<ast::LetStmt>(stmt));
-      break;
+    case ast::StmtKind::error: break;
+    case ast::StmtKind::let: let(llvm::cast<ast::LetStmt>(stmt)); break;
     case ast::StmtKind::var: {
       const auto& node = llvm::cast<ast::VarStmt>(stmt);
       Type type = infer(*node.value);
@@ -184,12 +199,8 @@ void Analyser::statement(ast::Stmt& stmt) {
       declare_local(node.name, type, LocalKind::var);
       break;
     }
-    case ast::StmtKind::assign:
-      assign(llvm::cast<ast::AssignStmt>(stmt));
-      break;
-    case ast::StmtKind::expr:
-      expression_statement(llvm::cast<ast::ExprStmt>(stmt));
-      break;
+    case ast::StmtKind::assign: assign(llvm::cast<ast::AssignStmt>(stmt)); break;
+    case ast::StmtKind::expr: expression_statement(llvm::cast<ast::ExprStmt>(stmt)); break;
     case ast::StmtKind::for_loop: {
       const auto& node = llvm::cast<ast::ForStmt>(stmt);
       const std::size_t before = locals_.size();
@@ -213,21 +224,14 @@ void Analyser::statement(ast::Stmt& stmt) {
       if (node.otherwise != nullptr) block(*node.otherwise);
       break;
     }
-    case ast::StmtKind::return_value:
-      return_value(llvm::cast<ast::ReturnStmt>(stmt));
-      break;
-    case ast::StmtKind::require:
-      require(llvm::cast<ast::RequireStmt>(stmt));
-      break;
+    case ast::StmtKind::return_value: return_value(llvm::cast<ast::ReturnStmt>(stmt)); break;
+    case ast::StmtKind::require: require(llvm::cast<ast::RequireStmt>(stmt)); break;
     case ast::StmtKind::setting:
-      body_.sort == BodySort::machine ? machine_line(llvm::cast<ast::SettingStmt>(stmt)) : train_setting(llvm::cast<ast::SettingStmt>(stmt));
+      body_.sort == BodySort::machine ? machine_line(llvm::cast<ast::SettingStmt>(stmt))
+                                      : train_setting(llvm::cast<ast::SettingStmt>(stmt));
       break;
-    case ast::StmtKind::input:
-      input(llvm::cast<ast::InputStmt>(stmt));
-      break;
-    case ast::StmtKind::weight:
-      weight(llvm::cast<ast::WeightStmt>(stmt));
-      break;
+    case ast::StmtKind::input: input(llvm::cast<ast::InputStmt>(stmt)); break;
+    case ast::StmtKind::weight: weight(llvm::cast<ast::WeightStmt>(stmt)); break;
     case ast::StmtKind::region: {
       const auto& node = llvm::cast<ast::RegionStmt>(stmt);
       bind_label(node.name);
@@ -237,8 +241,7 @@ void Analyser::statement(ast::Stmt& stmt) {
     case ast::StmtKind::loss:
       expect(*llvm::cast<ast::LossStmt>(stmt).value, kTensor, {.what = "`loss`"});
       break;
-    default:
-      directive(stmt);
+    default: directive(stmt);
   }
 }
 
@@ -247,15 +250,18 @@ void Analyser::let(const ast::LetStmt& stmt) {
   if (!type.is_error() && !storable(*stmt.value, type)) type = kError;
   if (stmt.names.size() > 1) {
     if (!type.is_error() && !type.list) {
-      sink_.report(Code::type_mismatch, stmt.value->range, "this is {}; a `let` of {} names takes a list of {}", with_article(type),
+      sink_.report(Code::type_mismatch, stmt.value->range,
+                   "this is {}; a `let` of {} names takes a list of {}", with_article(type),
                    stmt.names.size(), stmt.names.size());
       type = kError;
     } else {
       const auto* list = llvm::dyn_cast<ast::ListExpr>(stmt.value);
       const auto spliced = [](const ast::Expr* element) { return type_of(*element).list; };
-      if (list != nullptr && !type.is_error() && std::none_of(list->elements.begin(), list->elements.end(), spliced) &&
+      if (list != nullptr && !type.is_error() &&
+          std::none_of(list->elements.begin(), list->elements.end(), spliced) &&
           list->elements.size() != stmt.names.size()) {
-        sink_.report(Code::type_mismatch, stmt.value->range, "a list of {} for {} names", list->elements.size(), stmt.names.size());
+        sink_.report(Code::type_mismatch, stmt.value->range, "a list of {} for {} names",
+                     list->elements.size(), stmt.names.size());
       }
     }
     type = type.element();
@@ -271,22 +277,28 @@ void Analyser::assign(const ast::AssignStmt& stmt) {
   Local* local = find_local(stmt.name.name);
   if (local == nullptr) {
     infer(*stmt.value);
-    auto diagnostic = sink_.report(Code::unknown_name, stmt.name.range, "there is no `{}` here", stmt.name.name);
+    auto diagnostic =
+        sink_.report(Code::unknown_name, stmt.name.range, "there is no `{}` here", stmt.name.name);
     const std::string_view best = suggestion(stmt.name.name, false);
-    const bool setting = std::any_of(train_settings().begin(), train_settings().end(), [&](const SettingRow& row) { return row.name == stmt.name.name; });
+    const bool setting =
+        std::any_of(train_settings().begin(), train_settings().end(),
+                    [&](const SettingRow& row) { return row.name == stmt.name.name; });
     if (body_.sort == BodySort::train && setting) {
-      diagnostic.hint("a setting is written with a colon: `{}: {}`", stmt.name.name, ast::source_text(*stmt.value));
+      diagnostic.hint("a setting is written with a colon: `{}: {}`", stmt.name.name,
+                      ast::source_text(*stmt.value));
     } else if (!best.empty()) {
       diagnostic.did_you_mean(best, stmt.name.name);
     } else {
-      diagnostic.hint("to make it write `let {} = ...`, or `var {} = ...` if it changes", stmt.name.name, stmt.name.name);
+      diagnostic.hint("to make it write `let {} = ...`, or `var {} = ...` if it changes",
+                      stmt.name.name, stmt.name.name);
     }
     return;
   }
   stmt.name.binding = local->slot;
   const auto position = static_cast<std::size_t>(local - locals_.data());
   if (local->kind != LocalKind::var) {
-    auto diagnostic = sink_.report(Code::not_a_variable, stmt.name.range, "`{}` does not change: it is no `var`", stmt.name.name);
+    auto diagnostic = sink_.report(Code::not_a_variable, stmt.name.range,
+                                   "`{}` does not change: it is no `var`", stmt.name.name);
     diagnostic.related(local->range, "`{}` is declared here", stmt.name.name);
     if (local->kind == LocalKind::let) {
       diagnostic.hint("declare it with `var {} = ...`", stmt.name.name);
@@ -297,9 +309,12 @@ void Analyser::assign(const ast::AssignStmt& stmt) {
     return;
   }
   if (position < body_.own_from) {
-    sink_.report(Code::assignment_from_inner_body, stmt.name.range, "`{}` belongs to an outer body", stmt.name.name)
+    sink_
+        .report(Code::assignment_from_inner_body, stmt.name.range, "`{}` belongs to an outer body",
+                stmt.name.name)
         .related(local->range, "`{}` is declared here", stmt.name.name)
-        .hint("ranks are elaborated independently, so none can change what another one sees: declare the `var` inside");
+        .hint(
+            "ranks are elaborated independently, so none can change what another one sees: declare the `var` inside");
     infer(*stmt.value);
     return;
   }
@@ -314,21 +329,26 @@ void Analyser::assign(const ast::AssignStmt& stmt) {
   }
   stmt.type = expected.bits();
   if (converts(actual, expected)) return;
-  auto diagnostic = sink_.report(Code::type_mismatch, stmt.value->range, "this is {}; the `var` `{}` holds {}", with_article(actual),
-                                 place.name, with_article(expected));
+  auto diagnostic =
+      sink_.report(Code::type_mismatch, stmt.value->range, "this is {}; the `var` `{}` holds {}",
+                   with_article(actual), place.name, with_article(expected));
   diagnostic.related(place.declared, "`{}` is declared here", place.name);
-  if (expected == kInt && actual == kFloat) diagnostic.hint("begin with a `float`: `var {} = 0.0`", place.name);
+  if (expected == kInt && actual == kFloat)
+    diagnostic.hint("begin with a `float`: `var {} = 0.0`", place.name);
 }
 
 void Analyser::expression_statement(const ast::ExprStmt& stmt) {
   auto* expr = llvm::dyn_cast<ast::CallExpr>(stmt.value);
   if (expr == nullptr) {
     if (llvm::isa<ast::ErrorExpr>(stmt.value)) return;
-    auto diagnostic = sink_.report(Code::unused_value, stmt.range, "this value is not used; only a call can be a statement");
+    auto diagnostic = sink_.report(Code::unused_value, stmt.range,
+                                   "this value is not used; only a call can be a statement");
     if (body_.sort != BodySort::steps) return;
     const std::string text = ast::source_text(*stmt.value);
     if (is_reduction(*stmt.value)) {
-      diagnostic.hint("an operation begins with its pass: `B {}`, or `BW {}` where backwards are split", text, text);
+      diagnostic.hint(
+          "an operation begins with its pass: `B {}`, or `BW {}` where backwards are split", text,
+          text);
     } else {
       diagnostic.hint("an operation begins with its pass: `F {}`", text);
     }
@@ -337,7 +357,8 @@ void Analyser::expression_statement(const ast::ExprStmt& stmt) {
   const Type type = call(*expr, true);
   expr->type = type.bits();
   if (type.is_error() || type == kNone || type.is(TypeKind::steps)) return;
-  auto diagnostic = sink_.report(Code::unused_value, stmt.range, "the `{}` that this gives is not used", type_name(type));
+  auto diagnostic = sink_.report(Code::unused_value, stmt.range,
+                                 "the `{}` that this gives is not used", type_name(type));
   if (type == kOrder) {
     diagnostic.hint("to apply it write `order {}`", ast::source_text(*stmt.value));
   } else {
@@ -351,10 +372,14 @@ void Analyser::return_value(const ast::ReturnStmt& stmt) {
   if (body_.function == nullptr || result == kNone) {
     infer(*stmt.value);
     if (body_.function == nullptr) {
-      sink_.report(Code::unexpected_return, stmt.range, "an `order` block gives its ranks, and returns nothing")
+      sink_
+          .report(Code::unexpected_return, stmt.range,
+                  "an `order` block gives its ranks, and returns nothing")
           .hint("for the value of an expression write `order {}`", ast::source_text(*stmt.value));
     } else {
-      sink_.report(Code::unexpected_return, stmt.range, "`{}` gives no result", body_.function->name())
+      sink_
+          .report(Code::unexpected_return, stmt.range, "`{}` gives no result",
+                  body_.function->name())
           .related(body_.function->syntax->name.range, "it is declared here without `->`")
           .hint("write its result: `{}(...) -> tensor[batch, dim]`", body_.function->name());
     }
@@ -386,11 +411,14 @@ void Analyser::require_condition(ast::Expr& expr) {
   }
   const auto measure = [&](const ast::Expr* side) -> const Signature* {
     const auto* name = llvm::dyn_cast<ast::NameExpr>(side);
-    if (name == nullptr || find_local(name->name) != nullptr || scopes_[body_.module.index()].contains(name->name)) return nullptr;
+    if (name == nullptr || find_local(name->name) != nullptr ||
+        scopes_[body_.module.index()].contains(name->name))
+      return nullptr;
     const auto rows = find_builtins(name->name, false);
     return !rows.empty() && rows.front()->result.is(TypeKind::measure) ? rows.front() : nullptr;
   };
-  const bool compares = node != nullptr && node->op >= ast::BinaryOp::equal && node->op <= ast::BinaryOp::greater_equal;
+  const bool compares = node != nullptr && node->op >= ast::BinaryOp::equal &&
+                        node->op <= ast::BinaryOp::greater_equal;
   const Signature* left = compares ? measure(node->left) : nullptr;
   const Signature* right = compares ? measure(node->right) : nullptr;
   if ((left == nullptr) == (right == nullptr)) {
@@ -401,20 +429,24 @@ void Analyser::require_condition(ast::Expr& expr) {
   infer(left != nullptr ? *node->left : *node->right);
   const Signature& row = left != nullptr ? *left : *right;
   const bool bytes = directive::counts_bytes(*measure_of(row.id));
-  expect(left != nullptr ? *node->right : *node->left, bytes ? kBytes : kFloat, {.what = bytes ? "a measure of memory or traffic" : "`bubble`"});
+  expect(left != nullptr ? *node->right : *node->left, bytes ? kBytes : kFloat,
+         {.what = bytes ? "a measure of memory or traffic" : "`bubble`"});
   expr.type = kBool.bits();
 }
 
 bool Analyser::returns(const ast::Block& body) const {
-  return std::any_of(body.statements.begin(), body.statements.end(), [&](const ast::Stmt* stmt) { return returns(*stmt); });
+  return std::any_of(body.statements.begin(), body.statements.end(),
+                     [&](const ast::Stmt* stmt) { return returns(*stmt); });
 }
 
 bool Analyser::returns(const ast::Stmt& stmt) const {
   if (llvm::isa<ast::ReturnStmt>(&stmt)) return true;
   if (const auto* region = llvm::dyn_cast<ast::RegionStmt>(&stmt)) return returns(*region->body);
   const auto* branches = llvm::dyn_cast<ast::IfStmt>(&stmt);
-  if (branches == nullptr || branches->otherwise == nullptr || !returns(*branches->otherwise)) return false;
-  return std::all_of(branches->branches.begin(), branches->branches.end(), [&](const ast::Branch& branch) { return returns(*branch.body); });
+  if (branches == nullptr || branches->otherwise == nullptr || !returns(*branches->otherwise))
+    return false;
+  return std::all_of(branches->branches.begin(), branches->branches.end(),
+                     [&](const ast::Branch& branch) { return returns(*branch.body); });
 }
 
 }  // namespace piper::sema

@@ -14,8 +14,13 @@ namespace {
 
 class Loader {
  public:
-  Loader(const source::FileSystem& file_system, Context& context, DiagnosticSink& sink, Program& program, std::size_t shown_errors)
-      : file_system_(file_system), files_(context.locations.files()), sink_(sink), program_(program), shown_errors_(shown_errors) {}
+  Loader(const source::FileSystem& file_system, Context& context, DiagnosticSink& sink,
+         Program& program, std::size_t shown_errors)
+      : file_system_(file_system),
+        files_(context.locations.files()),
+        sink_(sink),
+        program_(program),
+        shown_errors_(shown_errors) {}
 
   ModuleId load(FileId file, std::string name) {
     const ModuleId id = ModuleId::at(program_.modules.size());
@@ -32,12 +37,16 @@ class Loader {
     for (const ast::Item* item : module.syntax.items) {
       const auto* use = llvm::dyn_cast<ast::UseItem>(item);
       if (use == nullptr || use->path.empty()) continue;
-      if (std::any_of(use->path.begin(), use->path.end(), [](const ast::Identifier& part) { return part.missing(); })) continue;
+      if (std::any_of(use->path.begin(), use->path.end(),
+                      [](const ast::Identifier& part) { return part.missing(); }))
+        continue;
       const SourceRange at = cover(use->path.front().range, use->path.back().range);
       open_.back().use = at;
       const bool reported = !says_use(at);
-      if (const std::optional<ModuleId> used = follow(*use, file, at, !reported && failed < shown_errors_ ? sink_ : unread)) {
-        if (std::find(module.uses.begin(), module.uses.end(), *used) == module.uses.end()) module.uses.push_back(*used);
+      if (const std::optional<ModuleId> used =
+              follow(*use, file, at, !reported && failed < shown_errors_ ? sink_ : unread)) {
+        if (std::find(module.uses.begin(), module.uses.end(), *used) == module.uses.end())
+          module.uses.push_back(*used);
       } else {
         module.lacks_uses = true;
         if (reported) continue;
@@ -59,42 +68,52 @@ class Loader {
   /// Whether `use` is before the path. A word of another language in its place was reported, and
   /// the path may be one of that language.
   bool says_use(SourceRange path) const {
-    const llvm::StringRef before = llvm::StringRef(files_.text(path.file)).take_front(path.begin).rtrim();
+    const llvm::StringRef before =
+        llvm::StringRef(files_.text(path.file)).take_front(path.begin).rtrim();
     return before.ends_with("use");
   }
   /// Errors of the `use` itself go to `reported`.
-  std::optional<ModuleId> follow(const ast::UseItem& use, FileId from, SourceRange at, DiagnosticSink& reported) {
+  std::optional<ModuleId> follow(const ast::UseItem& use, FileId from, SourceRange at,
+                                 DiagnosticSink& reported) {
     std::string dotted;
-    for (const ast::Identifier& part : use.path) dotted += (dotted.empty() ? "" : ".") + std::string(part.name);
+    for (const ast::Identifier& part : use.path)
+      dotted += (dotted.empty() ? "" : ".") + std::string(part.name);
     const std::optional<FileId> file = find(use, dotted, from, at, reported);
     if (!file) return std::nullopt;
     const auto known = modules_.find(*file);
     if (known == modules_.end()) {
       return load(*file, files_.is_library(*file) ? dotted : std::string(files_.name(*file)));
     }
-    const auto open = std::find_if(open_.begin(), open_.end(), [&](const Open& entry) { return entry.module == known->second; });
+    const auto open = std::find_if(open_.begin(), open_.end(), [&](const Open& entry) {
+      return entry.module == known->second;
+    });
     if (open == open_.end()) return known->second;
-    auto diagnostic = reported.report(Code::module_cycle, at, "`{}` uses itself", program_.modules[known->second.index()]->name);
+    auto diagnostic = reported.report(Code::module_cycle, at, "`{}` uses itself",
+                                      program_.modules[known->second.index()]->name);
     for (auto step = open; step + 1 < open_.end(); ++step) {
-      diagnostic.related(step->use, "`{}` is used here", program_.modules[(step + 1)->module.index()]->name);
+      diagnostic.related(step->use, "`{}` is used here",
+                         program_.modules[(step + 1)->module.index()]->name);
     }
     diagnostic.hint("move what both files need to a third one");
     return std::nullopt;
   }
 
-  std::optional<FileId> find(const ast::UseItem& use, const std::string& dotted, FileId from, SourceRange at, DiagnosticSink& reported) {
+  std::optional<FileId> find(const ast::UseItem& use, const std::string& dotted, FileId from,
+                             SourceRange at, DiagnosticSink& reported) {
     if (use.path.front().name == "std" || files_.is_library(from)) {
       if (const std::optional<FileId> file = open_library(dotted, files_)) return file;
       const std::vector<std::string> names = library_modules();
       const std::vector<std::string_view> views(names.begin(), names.end());
-      auto diagnostic = reported.report(Code::unknown_module, at, "the standard library has no `{}`", dotted);
+      auto diagnostic =
+          reported.report(Code::unknown_module, at, "the standard library has no `{}`", dotted);
       std::string_view best = nearest_name(dotted, views);
       for (std::string_view name : views) {
         if (best.empty() && name.substr(name.rfind('.') + 1) == use.path.back().name) best = name;
       }
       std::string inside;
       for (std::string_view name : views) {
-        if (name.starts_with(dotted + ".")) inside += (inside.empty() ? "`" : ", `") + std::string(name) + "`";
+        if (name.starts_with(dotted + "."))
+          inside += (inside.empty() ? "`" : ", `") + std::string(name) + "`";
       }
       if (!inside.empty()) {
         diagnostic.hint("a `use` names one file: {}", inside);
@@ -105,8 +124,10 @@ class Loader {
     }
     const std::string_view user = files_.name(from);
     const std::size_t slash = user.rfind('/');
-    std::string path(slash == std::string_view::npos ? std::string_view() : user.substr(0, slash + 1));
-    for (std::size_t i = 0; i < use.path.size(); ++i) path += (i == 0 ? "" : "/") + std::string(use.path[i].name);
+    std::string path(slash == std::string_view::npos ? std::string_view()
+                                                     : user.substr(0, slash + 1));
+    for (std::size_t i = 0; i < use.path.size(); ++i)
+      path += (i == 0 ? "" : "/") + std::string(use.path[i].name);
     path += ".pipe";
     return source::open(path, at, file_system_, files_, reported);
   }
@@ -122,9 +143,11 @@ class Loader {
 
 }  // namespace
 
-void load_modules(FileId entry, const source::FileSystem& file_system, Context& context, DiagnosticSink& sink, Program& program, std::size_t shown_errors) {
+void load_modules(FileId entry, const source::FileSystem& file_system, Context& context,
+                  DiagnosticSink& sink, Program& program, std::size_t shown_errors) {
   const SourceTable& files = context.locations.files();
-  Loader(file_system, context, sink, program, shown_errors).load(entry, std::string(files.name(entry)));
+  Loader(file_system, context, sink, program, shown_errors)
+      .load(entry, std::string(files.name(entry)));
 }
 
 }  // namespace piper::sema

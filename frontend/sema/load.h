@@ -8,6 +8,7 @@
 
 namespace piper::sema {
 
-void load_modules(FileId entry, const source::FileSystem& file_system, Context& context, DiagnosticSink& sink, Program& program, std::size_t shown_errors);
+void load_modules(FileId entry, const source::FileSystem& file_system, Context& context,
+                  DiagnosticSink& sink, Program& program, std::size_t shown_errors);
 
 }  // namespace piper::sema

@@ -59,8 +59,8 @@ struct Module {
   // `std.schedules.zbv`; for the entry and local files the path of the file.
   std::string name;
   ast::Module syntax;
-  std::vector<ModuleId> uses;   // in text order, without duplicates
-  bool lacks_uses = false;      // a file that it uses was not found
+  std::vector<ModuleId> uses;  // in text order, without duplicates
+  bool lacks_uses = false;     // a file that it uses was not found
 };
 
 /// `param corpus = "corpus.txt"`. `-D` replaces the value by one of the same type.
@@ -85,7 +85,7 @@ struct Function {
   const ast::FunctionItem* syntax = nullptr;
   ModuleId module;
   std::vector<Type> params;
-  Type result;                   // none for a schedule and a model without `->`
+  Type result;  // none for a schedule and a model without `->`
   std::uint32_t frame_size = 0;
   bool sound = true;
   bool runnable = true;
@@ -122,7 +122,7 @@ struct Program {
   std::vector<Function> functions;
   std::vector<Train> trains;
   std::vector<Machine> machines;
-  bool ok = false;                               // no error in any module
+  bool ok = false;  // no error in any module
   // All declarations were found: none lies in text that did not parse.
   bool complete = true;
 
@@ -135,7 +135,8 @@ struct Program {
 /// besides the library's come from `file_system`. Reports P1xxx and P2000 to P2299, and P3003 for
 /// features that this version does not have; at most `shown_errors` errors of one file, with the
 /// number of the others.
-Program analyse(FileId entry, const source::FileSystem& file_system, Context& context, DiagnosticSink& sink, std::size_t shown_errors = kShownErrors);
+Program analyse(FileId entry, const source::FileSystem& file_system, Context& context,
+                DiagnosticSink& sink, std::size_t shown_errors = kShownErrors);
 
 /// The library file of that name, for example `std.schedules.zbv`, added to `files` when it is not
 /// there; nothing when there is none.

@@ -12,20 +12,20 @@
 namespace piper::sema {
 
 enum class TypeKind : std::uint8_t {
-  error,        // reported already; fits everything
-  none,         // the result of a call without a result
+  error,  // reported already; fits everything
+  none,   // the result of a call without a result
   integer,
   floating,
   boolean,
   string,
-  bytes,        // an amount of memory
-  axis,         // converts to int (its size) and to devices (all of it)
+  bytes,  // an amount of memory
+  axis,   // converts to int (its size) and to devices (all of it)
   devices,
   selector,
-  cursor,       // second class: a local or an argument, never stored or returned
+  cursor,  // second class: a local or an argument, never stored or returned
   order,
-  steps,        // only as the result of a function
-  tensor,       // of the element type of the train
+  steps,   // only as the result of a function
+  tensor,  // of the element type of the train
   tensor_f64,
   tensor_f32,
   tensor_bf16,
@@ -50,13 +50,20 @@ struct Type {
   TypeKind kind = TypeKind::error;
   bool list = false;  // a list inside a list is spliced, so there is one level
 
-  constexpr std::uint16_t bits() const { return static_cast<std::uint16_t>(static_cast<unsigned>(kind) | (list ? 0x100u : 0u)); }
-  static constexpr Type from_bits(std::uint16_t bits) { return {static_cast<TypeKind>(bits & 0xFFu), (bits & 0x100u) != 0}; }
+  constexpr std::uint16_t bits() const {
+    return static_cast<std::uint16_t>(static_cast<unsigned>(kind) | (list ? 0x100u : 0u));
+  }
+  static constexpr Type from_bits(std::uint16_t bits) {
+    return {static_cast<TypeKind>(bits & 0xFFu), (bits & 0x100u) != 0};
+  }
   constexpr bool is(TypeKind scalar) const { return kind == scalar && !list; }
   constexpr bool is_error() const { return kind == TypeKind::error; }
-  constexpr bool is_tensor() const { return !list && kind >= TypeKind::tensor && kind <= TypeKind::tensor_i64; }
+  constexpr bool is_tensor() const {
+    return !list && kind >= TypeKind::tensor && kind <= TypeKind::tensor_i64;
+  }
   constexpr bool is_number() const {
-    return !list && (kind == TypeKind::integer || kind == TypeKind::floating || kind == TypeKind::bytes || kind == TypeKind::axis);
+    return !list && (kind == TypeKind::integer || kind == TypeKind::floating ||
+                     kind == TypeKind::bytes || kind == TypeKind::axis);
   }
   constexpr Type element() const { return {kind, false}; }
   friend constexpr bool operator==(Type, Type) = default;

@@ -12,8 +12,9 @@ namespace {
 
 /// The first item that begins after `at`, as a position among the items.
 std::size_t item_behind(const ast::Module& module, std::uint32_t at) {
-  const auto behind = std::upper_bound(module.items.begin(), module.items.end(), at,
-                                       [](std::uint32_t offset, const ast::Item* item) { return offset < item->range.begin; });
+  const auto behind = std::upper_bound(
+      module.items.begin(), module.items.end(), at,
+      [](std::uint32_t offset, const ast::Item* item) { return offset < item->range.begin; });
   return static_cast<std::size_t>(behind - module.items.begin());
 }
 
@@ -57,15 +58,20 @@ void Analyser::note_damage() {
     const ast::Module& module = loaded->syntax;
     if (module.faults.empty()) continue;
     damage_.emplace(module.file.value(), &module);
-    bool missing = module.brackets_differ || (!module.items.empty() && module.faults.front() < module.items.front()->range.begin);
+    bool missing =
+        module.brackets_differ ||
+        (!module.items.empty() && module.faults.front() < module.items.front()->range.begin);
     for (std::size_t i = 0; i < module.items.size(); ++i) {
       const ast::Item& item = *module.items[i];
       const ast::Block* const body = body_of(item);
-      const std::uint32_t next = i + 1 < module.items.size() ? module.items[i + 1]->range.begin : module.range.end + 1;
+      const std::uint32_t next =
+          i + 1 < module.items.size() ? module.items[i + 1]->range.begin : module.range.end + 1;
       // Text around a body that did not parse may have had declarations; an item without a body is
       // a declaration itself.
       if (body == nullptr) missing = missing || damaged(module.file, item.range.begin, next);
-      if (body != nullptr) missing = missing || damaged(module.file, item.range.begin, body->range.begin) || damaged(module.file, body->range.end, next);
+      if (body != nullptr)
+        missing = missing || damaged(module.file, item.range.begin, body->range.begin) ||
+                  damaged(module.file, body->range.end, next);
     }
     declarations_missing_ = declarations_missing_ || missing || module.items.empty();
   }
@@ -80,20 +86,27 @@ bool Analyser::damaged(FileId file, std::uint32_t begin, std::uint32_t end) cons
 }
 
 bool Analyser::header_damaged(const ast::FunctionItem& item) const {
-  return damaged(item.range.file, item.range.begin, item.body != nullptr ? item.body->range.begin + 1 : item.range.end + 1);
+  return damaged(item.range.file, item.range.begin,
+                 item.body != nullptr ? item.body->range.begin + 1 : item.range.end + 1);
 }
 
 bool Analyser::item_damaged(const ast::Module& module, const ast::Item& item) const {
-  return module.brackets_differ || damaged(module.file, item.range.begin, next_item(module, item.range.begin));
+  return module.brackets_differ ||
+         damaged(module.file, item.range.begin, next_item(module, item.range.begin));
 }
 
 bool Analyser::statements_damaged(const ast::Module& module, const ast::Item& item) const {
   const std::uint32_t end = next_item(module, item.range.begin);
-  return !module.brackets_differ && std::all_of(module.faults.begin(), module.faults.end(), [&](std::uint32_t fault) {
-    return fault < item.range.begin || fault >= end || std::any_of(damaged_statements_.begin(), damaged_statements_.end(), [&](SourceRange statement) {
-      return statement.file == module.file && statement.begin <= fault && fault < statement.end;
-    });
-  });
+  return !module.brackets_differ &&
+         std::all_of(module.faults.begin(), module.faults.end(), [&](std::uint32_t fault) {
+           return fault < item.range.begin || fault >= end ||
+                  std::any_of(
+                      damaged_statements_.begin(), damaged_statements_.end(),
+                      [&](SourceRange statement) {
+                        return statement.file == module.file && statement.begin <= fault &&
+                               fault < statement.end;
+                      });
+         });
 }
 
 bool Analyser::shows_no_more(FileId file) const {
@@ -111,20 +124,29 @@ bool Analyser::shows(Code code, SourceRange at) {
 }
 
 void Analyser::report_how_many_more() {
-  for (const auto& [file, reported] : reported_) report_not_shown(all_, reported.last, reported.errors - std::min(reported.errors, shown_errors_), "file");
+  for (const auto& [file, reported] : reported_)
+    report_not_shown(all_, reported.last,
+                     reported.errors - std::min(reported.errors, shown_errors_), "file");
 }
 
 bool Analyser::worth_reporting(Code code, SourceRange at) const {
   // The file that was not found may declare the name.
-  const auto lacks = [&](const auto& module) { return module->lacks_uses && module->syntax.file == at.file; };
-  if (code == Code::unknown_name && std::any_of(program_.modules.begin(), program_.modules.end(), lacks)) return false;
+  const auto lacks = [&](const auto& module) {
+    return module->lacks_uses && module->syntax.file == at.file;
+  };
+  if (code == Code::unknown_name &&
+      std::any_of(program_.modules.begin(), program_.modules.end(), lacks))
+    return false;
   if (damage_.empty()) return true;
   if (in_damaged_statement_) return false;
-  if (declarations_missing_ && (code == Code::unknown_name || code == Code::unknown_type || code == Code::not_callable)) return false;
+  if (declarations_missing_ &&
+      (code == Code::unknown_name || code == Code::unknown_type || code == Code::not_callable))
+    return false;
   const auto found = damage_.find(at.file.value());
   if (found == damage_.end()) return true;
   const ast::Module& module = *found->second;
-  if (module.brackets_differ && (speaks_of_others(code) || code == Code::misplaced_call)) return false;
+  if (module.brackets_differ && (speaks_of_others(code) || code == Code::misplaced_call))
+    return false;
   const std::size_t behind = item_behind(module, at.begin);
   const std::uint32_t end = next_item(module, at.begin);
   const std::uint32_t begin = behind > 0 ? module.items[behind - 1]->range.begin : 0;
@@ -132,7 +154,8 @@ bool Analyser::worth_reporting(Code code, SourceRange at) const {
   const ast::Block* const body = behind > 0 ? body_of(*module.items[behind - 1]) : nullptr;
   if (body == nullptr || damaged(at.file, begin, body->range.begin + 1)) return false;
   const bool after = damaged(at.file, begin, at.end);
-  if (speaks_of_others(code)) return !after && code != Code::missing_return && code != Code::unused_local;
+  if (speaks_of_others(code))
+    return !after && code != Code::missing_return && code != Code::unused_local;
   return !(after && module.brackets_differ);
 }
 

@@ -37,12 +37,15 @@ void for_each_word(std::string_view text, const Each& each) {
 std::string state_of(const sema::Program& program, const ast::Item& item) {
   std::string state;
   const auto flags = [&](const auto& declared) {
-    if (declared.syntax == &item) state += std::string(declared.sound ? "sound" : "unsound") + (declared.runnable ? " " : " refused ");
+    if (declared.syntax == &item)
+      state += std::string(declared.sound ? "sound" : "unsound") +
+               (declared.runnable ? " " : " refused ");
   };
   for (const sema::Function& function : program.functions) flags(function);
   for (const sema::Train& train : program.trains) flags(train);
   for (const std::uint32_t fault : program.modules.front()->syntax.faults) {
-    if (fault >= item.range.begin && fault <= item.range.end) state += std::to_string(fault - item.range.begin) + " ";
+    if (fault >= item.range.begin && fault <= item.range.end)
+      state += std::to_string(fault - item.range.begin) + " ";
   }
   return state;
 }
@@ -55,21 +58,26 @@ void append(std::string& all, std::string_view text) {
 
 }  // namespace
 
-std::optional<std::vector<Diagnostic>> CleanCheck::moved(std::span<const SourceRange> items_now, const SourceTable& files_now) const {
+std::optional<std::vector<Diagnostic>> CleanCheck::moved(std::span<const SourceRange> items_now,
+                                                         const SourceTable& files_now) const {
   bool everywhere = items.size() == items_now.size();
   const auto move = [&](SourceRange& range) {
     if (!range.valid()) return;
     if (range.file == items.front().file) {
-      const auto around = std::find_if(items.begin(), items.end(), [&](SourceRange item) { return item.begin <= range.begin && range.end <= item.end; });
+      const auto around = std::find_if(items.begin(), items.end(), [&](SourceRange item) {
+        return item.begin <= range.begin && range.end <= item.end;
+      });
       if (around == items.end()) {
         everywhere = false;
         return;
       }
       const SourceRange now = items_now[static_cast<std::size_t>(around - items.begin())];
-      range = {now.file, now.begin + (range.begin - around->begin), now.begin + (range.end - around->begin)};
+      range = {now.file, now.begin + (range.begin - around->begin),
+               now.begin + (range.end - around->begin)};
       return;
     }
-    const auto file = range.file.index() < files.size() ? files_now.find(files[range.file.index()]) : std::nullopt;
+    const auto file = range.file.index() < files.size() ? files_now.find(files[range.file.index()])
+                                                        : std::nullopt;
     everywhere = everywhere && file.has_value();
     if (file) range.file = *file;
   };
@@ -117,7 +125,8 @@ DeclarationTexts::DeclarationTexts(const sema::Program& program, const SourceTab
       continue;
     }
     for (const ast::Item* item : module->syntax.items) {
-      const std::string_view text = files.text(file).substr(item->range.begin, item->range.end - item->range.begin);
+      const std::string_view text =
+          files.text(file).substr(item->range.begin, item->range.end - item->range.begin);
       const std::string_view name = name_of(*item);
       if (name.empty()) {
         // Other declarations cannot read text that did not parse.
@@ -136,13 +145,16 @@ DeclarationTexts::DeclarationTexts(const sema::Program& program, const SourceTab
       const auto found = by_name.find(word);
       if (found == by_name.end()) return;
       for (const std::size_t named : found->second) {
-        if (std::find(declaration.named.begin(), declaration.named.end(), named) == declaration.named.end()) declaration.named.push_back(named);
+        if (std::find(declaration.named.begin(), declaration.named.end(), named) ==
+            declaration.named.end())
+          declaration.named.push_back(named);
       }
     });
   }
 }
 
-DeclarationTexts::Scope DeclarationTexts::scope_of(SourceRange range, std::span<const lower::Override> values) const {
+DeclarationTexts::Scope DeclarationTexts::scope_of(SourceRange range,
+                                                   std::span<const lower::Override> values) const {
   std::string all = read_by_all_;
   for (const lower::Override& value : values) {
     append(all, value.name);
@@ -169,7 +181,8 @@ DeclarationTexts::Scope DeclarationTexts::scope_of(SourceRange range, std::span<
     append(all, declarations_[each].state);
     items.push_back(declarations_[each].range);
   }
-  const llvm::XXH128_hash_t hash = llvm::xxh3_128bits(llvm::ArrayRef(reinterpret_cast<const std::uint8_t*>(all.data()), all.size()));
+  const llvm::XXH128_hash_t hash = llvm::xxh3_128bits(
+      llvm::ArrayRef(reinterpret_cast<const std::uint8_t*>(all.data()), all.size()));
   return {{hash.high64, hash.low64}, std::move(items)};
 }
 

@@ -32,7 +32,8 @@ struct CleanCheck {
 
   /// The diagnostics at the present places of the same items and files. Nothing if one of them is
   /// outside of these.
-  std::optional<std::vector<Diagnostic>> moved(std::span<const SourceRange> items_now, const SourceTable& files_now) const;
+  std::optional<std::vector<Diagnostic>> moved(std::span<const SourceRange> items_now,
+                                               const SourceTable& files_now) const;
 };
 
 /// Thread-safe.
@@ -61,7 +62,7 @@ class DeclarationTexts {
   DeclarationTexts(const sema::Program& program, const SourceTable& files);
 
   struct Scope {
-    CleanChecks::Key key;            // of all that may be read
+    CleanChecks::Key key;  // of all that may be read
     // of the entry file, as many and in the same order wherever the key is the same
     std::vector<SourceRange> items;
   };

@@ -61,7 +61,8 @@ struct Declared {
 class Compilation {
  public:
   /// The files must outlive it. Overrides replace values of params, and give those of a schedule.
-  explicit Compilation(const source::FileSystem& files, std::vector<lower::Override> overrides = {});
+  explicit Compilation(const source::FileSystem& files,
+                       std::vector<lower::Override> overrides = {});
 
   /// Reads and analyses INPUT: a .pipe or .pir file, or the name of a library schedule. False if
   /// nothing can be compiled; with mistakes in some declarations the others are checked.
@@ -111,13 +112,17 @@ class Compilation {
   std::vector<lower::Override> default_values(std::string_view name);
   /// All diagnostics of a subject: its plan, and that of its held-out program, verified. `after`:
   /// called after every pass.
-  void check(const Subject& subject, const std::function<void(std::string_view pass, const dag::Dag&)>& after, DiagnosticSink& sink);
+  void check(const Subject& subject,
+             const std::function<void(std::string_view pass, const dag::Dag&)>& after,
+             DiagnosticSink& sink);
   /// The model of a subject, prepared for its strategy.
   std::optional<passes::Prepared> prepare(const Subject& subject, DiagnosticSink& sink);
   /// The plan of a subject that was prepared, or the DAG at an earlier level.
-  std::optional<dag::Dag> compile(const Subject& subject, const passes::Prepared& prepared, const CompileOptions& options, DiagnosticSink& sink);
+  std::optional<dag::Dag> compile(const Subject& subject, const passes::Prepared& prepared,
+                                  const CompileOptions& options, DiagnosticSink& sink);
   /// Both.
-  std::optional<dag::Dag> compile(const Subject& subject, const CompileOptions& options, DiagnosticSink& sink);
+  std::optional<dag::Dag> compile(const Subject& subject, const CompileOptions& options,
+                                  DiagnosticSink& sink);
 
   /// `device`: for all subjects, overriding their trains; none: that of each train.
   /// `builtin_attention`: attention on CUDA is never LibTorch's.
@@ -136,7 +141,8 @@ class Compilation {
   std::optional<std::string> schedule_doc(FileId file, std::string_view name);
   bool open_pir(const std::string& path, DiagnosticSink& sink);
   void check_pir(const dag::Dag& dag, FileId file, DiagnosticSink& sink);
-  std::optional<Subject> lower(sema::TrainId train, sema::FunctionId schedule, std::span<const lower::Override> overrides, DiagnosticSink& sink);
+  std::optional<Subject> lower(sema::TrainId train, sema::FunctionId schedule,
+                               std::span<const lower::Override> overrides, DiagnosticSink& sink);
   void report_unknown_subject(const std::string& wanted, DiagnosticSink& sink);
   bool has_one_train(DiagnosticSink& sink);
   std::vector<sema::FunctionId> schedules_without_train() const;
@@ -145,9 +151,13 @@ class Compilation {
   /// Calls `work(sink)`, which checks the declaration and gives its sizes, unless the result is
   /// known.
   template <typename Work>
-  std::optional<std::string> check_unless_clean(const std::optional<DeclarationTexts>& texts, SourceRange declaration, std::span<const lower::Override> values, DiagnosticSink& sink,
-                                                const Work& work);
-  std::optional<CheckedSchedule> check_schedule(sema::FunctionId id, std::span<const lower::Override> all, DiagnosticSink& sink);
+  std::optional<std::string> check_unless_clean(const std::optional<DeclarationTexts>& texts,
+                                                SourceRange declaration,
+                                                std::span<const lower::Override> values,
+                                                DiagnosticSink& sink, const Work& work);
+  std::optional<CheckedSchedule> check_schedule(sema::FunctionId id,
+                                                std::span<const lower::Override> all,
+                                                DiagnosticSink& sink);
 
   const source::FileSystem& files_;
   std::optional<directive::Platform> device_;

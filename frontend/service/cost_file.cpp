@@ -46,14 +46,16 @@ std::optional<std::uint32_t> repeated_key(std::string_view text) {
     for (; text[i] != '"'; ++i) i += text[i] == '\\' ? 1 : 0;
     const std::size_t next = text.find_first_not_of(" \t\r\n", i + 1);
     const bool key = next != std::string_view::npos && text[next] == ':';
-    if (key && !open.back().insert(text.substr(begin, i - begin)).second) return static_cast<std::uint32_t>(begin);
+    if (key && !open.back().insert(text.substr(begin, i - begin)).second)
+      return static_cast<std::uint32_t>(begin);
   }
   return std::nullopt;
 }
 
 class Reader {
  public:
-  Reader(FileId file, std::string_view text, DiagnosticSink& sink) : file_(file), text_(text), sink_(sink) {}
+  Reader(FileId file, std::string_view text, DiagnosticSink& sink)
+      : file_(file), text_(text), sink_(sink) {}
 
   std::optional<MeasuredCosts> read() {
     if (is_too_deep(text_)) return wrong("brackets are nested too deep for a file of costs", 0);
@@ -61,12 +63,16 @@ class Reader {
     if (!parsed) {
       std::string said = llvm::toString(parsed.takeError());
       std::uint32_t at = 0;
-      if (const std::size_t byte = said.find("byte="); byte != std::string::npos) std::from_chars(said.data() + byte + 5, said.data() + said.size(), at);
-      if (const std::size_t place = said.find("]: "); place != std::string::npos) said.erase(0, place + 3);
+      if (const std::size_t byte = said.find("byte="); byte != std::string::npos)
+        std::from_chars(said.data() + byte + 5, said.data() + said.size(), at);
+      if (const std::size_t place = said.find("]: "); place != std::string::npos)
+        said.erase(0, place + 3);
       if (const std::size_t place = said.rfind(" ["); place != std::string::npos) said.erase(place);
-      return wrong("this is no JSON: " + said, std::min(at, static_cast<std::uint32_t>(text_.size())));
+      return wrong("this is no JSON: " + said,
+                   std::min(at, static_cast<std::uint32_t>(text_.size())));
     }
-    if (const auto again = repeated_key(text_)) return wrong("a name appears twice in one object", *again);
+    if (const auto again = repeated_key(text_))
+      return wrong("a name appears twice in one object", *again);
     const llvm::json::Object* root = parsed->getAsObject();
     if (root == nullptr) return wrong("a file of costs is an object", 0);
     if (root->getInteger("schema") != 1) return wrong("a file of costs has `\"schema\": 1`", 0);
@@ -74,16 +80,23 @@ class Reader {
       const std::string name = llvm::StringRef(key).str();
       if (name == "schema") continue;
       const llvm::json::Object* object = value.getAsObject();
-      if (name != "rates" && name != "bodies" && name != "actions") return wrong("a file of costs has no `" + name + "`, but `rates`, `bodies` and `actions`", place_of(name));
+      if (name != "rates" && name != "bodies" && name != "actions")
+        return wrong("a file of costs has no `" + name + "`, but `rates`, `bodies` and `actions`",
+                     place_of(name));
       if (object == nullptr) return wrong("`" + name + "` is an object of numbers", place_of(name));
-      if (!(name == "rates" ? read_rates_of(*object) : read_times(*object, name == "bodies" ? costs_.bodies : costs_.actions))) return std::nullopt;
+      if (!(name == "rates"
+                ? read_rates_of(*object)
+                : read_times(*object, name == "bodies" ? costs_.bodies : costs_.actions)))
+        return std::nullopt;
     }
     return std::move(costs_);
   }
 
  private:
   std::nullopt_t wrong(const std::string& what, std::uint32_t at) {
-    sink_.report(Code::bad_costs_file, SourceRange{file_, at, at}, "{}", what).hint("a file of costs is `{}`", R"({"schema": 1, "rates": {"flops": 1e12}, "bodies": {"stage0.F": 0.002}})");
+    sink_.report(Code::bad_costs_file, SourceRange{file_, at, at}, "{}", what)
+        .hint("a file of costs is `{}`",
+              R"({"schema": 1, "rates": {"flops": 1e12}, "bodies": {"stage0.F": 0.002}})");
     return std::nullopt;
   }
 
@@ -93,7 +106,8 @@ class Reader {
     return at == std::string_view::npos ? 0 : static_cast<std::uint32_t>(at);
   }
 
-  bool read_times(const llvm::json::Object& times, std::vector<std::pair<std::string, double>>& list) {
+  bool read_times(const llvm::json::Object& times,
+                  std::vector<std::pair<std::string, double>>& list) {
     for (const auto& [key, value] : times) {
       const std::string name = llvm::StringRef(key).str();
       const auto seconds = value.getAsNumber();
@@ -129,7 +143,8 @@ class Reader {
 
 }  // namespace
 
-std::optional<MeasuredCosts> read_cost_file(std::string_view path, const source::FileSystem& disk, SourceTable& files, DiagnosticSink& sink) {
+std::optional<MeasuredCosts> read_cost_file(std::string_view path, const source::FileSystem& disk,
+                                            SourceTable& files, DiagnosticSink& sink) {
   const auto file = source::open(path, {}, disk, files, sink);
   if (!file) return std::nullopt;
   return Reader(*file, files.text(*file), sink).read();
@@ -143,7 +158,10 @@ std::string cost_file_text(const MeasuredCosts& costs) {
   };
   const passes::MachineRates& rates = costs.rates;
   llvm::json::Object root{{"schema", 1},
-                          {"rates", llvm::json::Object{{"flops", rates.flops}, {"bytes", rates.bytes}, {"latency", rates.latency}, {"bandwidth", rates.bandwidth}}},
+                          {"rates", llvm::json::Object{{"flops", rates.flops},
+                                                       {"bytes", rates.bytes},
+                                                       {"latency", rates.latency},
+                                                       {"bandwidth", rates.bandwidth}}},
                           {"bodies", times(costs.bodies)},
                           {"actions", times(costs.actions)}};
   std::string text;
@@ -151,18 +169,22 @@ std::string cost_file_text(const MeasuredCosts& costs) {
   return text + "\n";
 }
 
-passes::ActionCosts costs_of(const dag::Dag& dag, const MeasuredCosts& measured, DiagnosticSink& sink) {
+passes::ActionCosts costs_of(const dag::Dag& dag, const MeasuredCosts& measured,
+                             DiagnosticSink& sink) {
   passes::ActionCosts costs = passes::action_costs(dag, measured.rates);
   if (!measured.actions.empty()) {
-    const std::map<std::string_view, double> seconds(measured.actions.begin(), measured.actions.end());
+    const std::map<std::string_view, double> seconds(measured.actions.begin(),
+                                                     measured.actions.end());
     costs.work.assign(dag.nodes.size(), -1);
     for (std::size_t node = 0; node < dag.nodes.size(); ++node) {
-      if (const auto found = seconds.find(dag.name(dag::NodeId::at(node))); found != seconds.end()) costs.work[node] = found->second;
+      if (const auto found = seconds.find(dag.name(dag::NodeId::at(node))); found != seconds.end())
+        costs.work[node] = found->second;
     }
   }
   if (measured.bodies.empty()) return costs;
   std::map<std::string_view, std::size_t> number;
-  for (std::size_t b = 0; b < dag.bodies.size(); ++b) number[dag.context->text(dag.bodies[b].name)] = b;
+  for (std::size_t b = 0; b < dag.bodies.size(); ++b)
+    number[dag.context->text(dag.bodies[b].name)] = b;
   std::size_t known = 0;
   for (const auto& [name, seconds] : measured.bodies) {
     const auto body = number.find(name);
@@ -171,8 +193,10 @@ passes::ActionCosts costs_of(const dag::Dag& dag, const MeasuredCosts& measured,
     ++known;
   }
   if (known < dag.bodies.size() || known < measured.bodies.size()) {
-    sink.report(Code::costs_of_another_program, SourceRange(), "the file of costs has times of {} of the program's {} bodies, and of {} that it does not have", known,
-                dag.bodies.size(), measured.bodies.size() - known)
+    sink.report(
+            Code::costs_of_another_program, SourceRange(),
+            "the file of costs has times of {} of the program's {} bodies, and of {} that it does not have",
+            known, dag.bodies.size(), measured.bodies.size() - known)
         .hint("the others take the times of the op table at the rates of the machine");
   }
   return costs;

@@ -34,13 +34,15 @@ struct MeasuredCosts {
 };
 
 /// Nothing after reporting an error in the file.
-std::optional<MeasuredCosts> read_cost_file(std::string_view path, const source::FileSystem& disk, SourceTable& files, DiagnosticSink& sink);
+std::optional<MeasuredCosts> read_cost_file(std::string_view path, const source::FileSystem& disk,
+                                            SourceTable& files, DiagnosticSink& sink);
 
 /// The text of such a file.
 std::string cost_file_text(const MeasuredCosts& costs);
 
 /// Costs of a plan's actions. Bodies without a measured time have that of the op table; with a
 /// warning if the file is one of another program.
-passes::ActionCosts costs_of(const dag::Dag& dag, const MeasuredCosts& measured, DiagnosticSink& sink);
+passes::ActionCosts costs_of(const dag::Dag& dag, const MeasuredCosts& measured,
+                             DiagnosticSink& sink);
 
 }  // namespace piper::service

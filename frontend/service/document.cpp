@@ -12,7 +12,10 @@ namespace {
 /// The request that a context works for, while it does.
 class Serves {
  public:
-  Serves(Context& context, const Cancellation* cancellation) : context_(context), before_(context.cancellation) { context_.cancellation = cancellation; }
+  Serves(Context& context, const Cancellation* cancellation)
+      : context_(context), before_(context.cancellation) {
+    context_.cancellation = cancellation;
+  }
   Serves(const Serves&) = delete;
   Serves& operator=(const Serves&) = delete;
   ~Serves() { context_.cancellation = before_; }
@@ -29,7 +32,8 @@ std::string key_of(const SubjectRequest& request) {
 }
 
 std::string key_of(const PlanRequest& request) {
-  return std::string(dag::level_name(request.level)) + (request.forward_only ? " forward " : " ") + key_of(request.subject);
+  return std::string(dag::level_name(request.level)) + (request.forward_only ? " forward " : " ") +
+         key_of(request.subject);
 }
 
 /// For a value that the compilation owns.
@@ -41,8 +45,15 @@ Answer<T> followed(Answer<const T*> answer) {
 
 }  // namespace
 
-Document::Document(std::string path, std::uint64_t version, OpenFiles files, Choices choices, std::shared_ptr<CleanChecks> clean)
-    : path_(std::move(path)), version_(version), files_(std::move(files)), choices_(std::move(choices)), clean_(std::move(clean)), compilation_(files_), analysis_(compilation_.context().locations) {
+Document::Document(std::string path, std::uint64_t version, OpenFiles files, Choices choices,
+                   std::shared_ptr<CleanChecks> clean)
+    : path_(std::move(path)),
+      version_(version),
+      files_(std::move(files)),
+      choices_(std::move(choices)),
+      clean_(std::move(clean)),
+      compilation_(files_),
+      analysis_(compilation_.context().locations) {
   compilation_.set_clean_checks(clean_.get());
 }
 
@@ -51,7 +62,8 @@ Answer<T> Document::compute(std::unique_ptr<Kept<T>>& kept, const Work& work) {
   DiagnosticSink sink(compilation_.context().locations);
   compilation_.context().poll();
   auto made = std::make_unique<Kept<T>>();
-  if (std::optional<T> value = work(sink)) made->value = std::make_shared<const T>(std::move(*value));
+  if (std::optional<T> value = work(sink))
+    made->value = std::make_shared<const T>(std::move(*value));
   made->diagnostics = sink.sorted();
   Answer<T> answer{Status::done, made->value, made->diagnostics};
   kept = std::move(made);
@@ -59,7 +71,8 @@ Answer<T> Document::compute(std::unique_ptr<Kept<T>>& kept, const Work& work) {
 }
 
 template <typename T, typename Work>
-Answer<T> Document::answer(std::unique_ptr<Kept<T>>& kept, const Cancellation* cancellation, const Work& work) {
+Answer<T> Document::answer(std::unique_ptr<Kept<T>>& kept, const Cancellation* cancellation,
+                           const Work& work) {
   if (kept != nullptr) return {Status::done, kept->value, kept->diagnostics};
   const Serves serves(compilation_.context(), cancellation);
   try {
@@ -92,23 +105,28 @@ bool Document::analysed() {
 }
 
 Answer<ast::Module> Document::syntax(const Cancellation* cancellation) {
-  return answer(syntax_, cancellation, [&](DiagnosticSink& sink) { return compilation_.parse(path_, sink); });
+  return answer(syntax_, cancellation,
+                [&](DiagnosticSink& sink) { return compilation_.parse(path_, sink); });
 }
 
 Answer<sema::Program> Document::program(const Cancellation* cancellation) {
-  return followed(answer(program_, cancellation, [&](DiagnosticSink& sink) -> std::optional<const sema::Program*> {
-    analysed();
-    sink = analysis_;
-    return compilation_.program() != nullptr ? std::optional(compilation_.program()) : std::nullopt;
-  }));
+  return followed(answer(
+      program_, cancellation, [&](DiagnosticSink& sink) -> std::optional<const sema::Program*> {
+        analysed();
+        sink = analysis_;
+        return compilation_.program() != nullptr ? std::optional(compilation_.program())
+                                                 : std::nullopt;
+      }));
 }
 
 Answer<dag::Dag> Document::dag(const Cancellation* cancellation) {
-  return followed(answer(dag_, cancellation, [&](DiagnosticSink& sink) -> std::optional<const dag::Dag*> {
-    analysed();
-    sink = analysis_;
-    return compilation_.pir() != nullptr ? std::optional<const dag::Dag*>(compilation_.pir()) : std::nullopt;
-  }));
+  return followed(
+      answer(dag_, cancellation, [&](DiagnosticSink& sink) -> std::optional<const dag::Dag*> {
+        analysed();
+        sink = analysis_;
+        return compilation_.pir() != nullptr ? std::optional<const dag::Dag*>(compilation_.pir())
+                                             : std::nullopt;
+      }));
 }
 
 Answer<std::vector<Symbol>> Document::symbols(const Cancellation* cancellation) {
@@ -124,7 +142,8 @@ Answer<std::vector<Symbol>> Document::symbols(const Cancellation* cancellation) 
 Answer<std::vector<Use>> Document::uses(const Cancellation* cancellation) {
   return answer(uses_, cancellation, [&](DiagnosticSink&) -> std::optional<std::vector<Use>> {
     analysed();
-    return compilation_.program() != nullptr ? uses_of(*compilation_.program()) : std::vector<Use>();
+    return compilation_.program() != nullptr ? uses_of(*compilation_.program())
+                                             : std::vector<Use>();
   });
 }
 
@@ -134,7 +153,8 @@ Answer<std::vector<Symbol>> Document::subjects(const Cancellation* cancellation)
   return answer(subjects_, cancellation, [&](DiagnosticSink&) {
     std::vector<Symbol> list;
     for (const Symbol& symbol : *all.value) {
-      if (symbol.kind == SymbolKind::train || symbol.kind == SymbolKind::schedule) list.push_back(symbol);
+      if (symbol.kind == SymbolKind::train || symbol.kind == SymbolKind::schedule)
+        list.push_back(symbol);
     }
     return std::optional(std::move(list));
   });
@@ -158,26 +178,30 @@ Answer<Plan> Document::plan(const PlanRequest& request, const Cancellation* canc
   return answer(kept, cancellation, [&](DiagnosticSink& sink) -> std::optional<Plan> {
     std::optional<passes::Prepared> prepared = compilation_.prepare(*lowered.value, sink);
     if (!prepared) return std::nullopt;
-    std::optional<dag::Dag> dag = compilation_.compile(*lowered.value, *prepared, {request.level, request.forward_only, {}}, sink);
+    std::optional<dag::Dag> dag = compilation_.compile(
+        *lowered.value, *prepared, {request.level, request.forward_only, {}}, sink);
     if (!dag) return std::nullopt;
     return Plan{std::move(prepared->model), std::move(*dag)};
   });
 }
 
 Answer<std::vector<CheckedSchedule>> Document::check(const Cancellation* cancellation) {
-  return answer(check_, cancellation, [&](DiagnosticSink& sink) -> std::optional<std::vector<CheckedSchedule>> {
-    analysed();
-    sink = analysis_;
-    if (compilation_.pir() != nullptr && usable_) verify::lint(*compilation_.pir(), sink);
-    if (compilation_.program() == nullptr) return std::vector<CheckedSchedule>();
-    compilation_.set_overrides(compilation_.values_taken(choices_.values));
-    std::vector<CheckedSchedule> schedules = compilation_.check_file(sink);
-    compilation_.check_trains(sink);
-    return schedules;
-  });
+  return answer(check_, cancellation,
+                [&](DiagnosticSink& sink) -> std::optional<std::vector<CheckedSchedule>> {
+                  analysed();
+                  sink = analysis_;
+                  if (compilation_.pir() != nullptr && usable_)
+                    verify::lint(*compilation_.pir(), sink);
+                  if (compilation_.program() == nullptr) return std::vector<CheckedSchedule>();
+                  compilation_.set_overrides(compilation_.values_taken(choices_.values));
+                  std::vector<CheckedSchedule> schedules = compilation_.check_file(sink);
+                  compilation_.check_trains(sink);
+                  return schedules;
+                });
 }
 
-Document::Done Document::during(const Cancellation* cancellation, const std::function<void(Compilation&, DiagnosticSink&)>& work) {
+Document::Done Document::during(const Cancellation* cancellation,
+                                const std::function<void(Compilation&, DiagnosticSink&)>& work) {
   std::unique_ptr<Kept<bool>> kept;
   Answer<bool> answered = answer(kept, cancellation, [&](DiagnosticSink& sink) {
     analysed();
@@ -187,29 +211,39 @@ Document::Done Document::during(const Cancellation* cancellation, const std::fun
   return {answered.status, std::move(answered.diagnostics)};
 }
 
-std::vector<lower::Override> Document::default_values(const std::string& name, const Cancellation* cancellation) {
+std::vector<lower::Override> Document::default_values(const std::string& name,
+                                                      const Cancellation* cancellation) {
   std::unique_ptr<Kept<std::vector<lower::Override>>> kept;
-  const auto found = answer(kept, cancellation, [&](DiagnosticSink&) -> std::optional<std::vector<lower::Override>> {
-    analysed();
-    if (compilation_.program() == nullptr) return std::nullopt;
-    compilation_.set_overrides(compilation_.values_taken(choices_.values));
-    return compilation_.default_values(name);
-  });
+  const auto found = answer(
+      kept, cancellation, [&](DiagnosticSink&) -> std::optional<std::vector<lower::Override>> {
+        analysed();
+        if (compilation_.program() == nullptr) return std::nullopt;
+        compilation_.set_overrides(compilation_.values_taken(choices_.values));
+        return compilation_.default_values(name);
+      });
   return found.value != nullptr ? *found.value : std::vector<lower::Override>();
 }
 
-Answer<lower::Observations> Document::observations(std::string_view path, const Cancellation* cancellation) {
-  return answer(observations_[std::string(path)], cancellation, [&](DiagnosticSink&) -> std::optional<lower::Observations> {
-    analysed();
-    if (compilation_.program() == nullptr) return std::nullopt;
-    const auto& modules = compilation_.program()->modules;
-    const auto of = path == path_ ? modules.begin() : std::find_if(modules.begin(), modules.end(), [&](const auto& module) {
-      return !files().is_library(module->syntax.file) && normal_path(files().name(module->syntax.file)) == normal_path(path);
-    });
-    if (of == modules.end()) return std::nullopt;
-    compilation_.set_overrides(compilation_.values_taken(choices_.values));
-    return compilation_.observe(choices_.train, sema::ModuleId::at(static_cast<std::size_t>(of - modules.begin())));
-  });
+Answer<lower::Observations> Document::observations(std::string_view path,
+                                                   const Cancellation* cancellation) {
+  return answer(
+      observations_[std::string(path)], cancellation,
+      [&](DiagnosticSink&) -> std::optional<lower::Observations> {
+        analysed();
+        if (compilation_.program() == nullptr) return std::nullopt;
+        const auto& modules = compilation_.program()->modules;
+        const auto of =
+            path == path_
+                ? modules.begin()
+                : std::find_if(modules.begin(), modules.end(), [&](const auto& module) {
+                    return !files().is_library(module->syntax.file) &&
+                           normal_path(files().name(module->syntax.file)) == normal_path(path);
+                  });
+        if (of == modules.end()) return std::nullopt;
+        compilation_.set_overrides(compilation_.values_taken(choices_.values));
+        return compilation_.observe(
+            choices_.train, sema::ModuleId::at(static_cast<std::size_t>(of - modules.begin())));
+      });
 }
 
 }  // namespace piper::service

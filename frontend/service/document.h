@@ -36,7 +36,7 @@ enum class Status : std::uint8_t { done, cancelled, out_of_memory };
 template <typename T>
 struct Answer {
   Status status = Status::done;
-  std::shared_ptr<const T> value;       // null: there is none, and the diagnostics say why
+  std::shared_ptr<const T> value;  // null: there is none, and the diagnostics say why
   // of this request, without those of requests that it uses; none if cancelled
   std::vector<Diagnostic> diagnostics;
 };
@@ -72,7 +72,8 @@ struct Choices {
 class Document {
  public:
   /// `clean`: of other versions; none: everything is checked.
-  Document(std::string path, std::uint64_t version, OpenFiles files, Choices choices = {}, std::shared_ptr<CleanChecks> clean = nullptr);
+  Document(std::string path, std::uint64_t version, OpenFiles files, Choices choices = {},
+           std::shared_ptr<CleanChecks> clean = nullptr);
   Document(const Document&) = delete;
   Document& operator=(const Document&) = delete;
 
@@ -100,7 +101,8 @@ class Document {
   /// The trains and schedules of the file, in text order.
   Answer<std::vector<Symbol>> subjects(const Cancellation* cancellation = nullptr);
   /// A subject, lowered.
-  Answer<Subject> subject(const SubjectRequest& request, const Cancellation* cancellation = nullptr);
+  Answer<Subject> subject(const SubjectRequest& request,
+                          const Cancellation* cancellation = nullptr);
   Answer<Plan> plan(const PlanRequest& request, const Cancellation* cancellation = nullptr);
   /// All diagnostics of a check of the file: every phase of all trains, and of the schedules that
   /// none applies. The value has the sizes of these.
@@ -108,7 +110,8 @@ class Document {
 
   /// The values that a check gives a schedule, or those of the workspace that a train takes; none
   /// for a name that is neither.
-  std::vector<lower::Override> default_values(const std::string& name, const Cancellation* cancellation = nullptr);
+  std::vector<lower::Override> default_values(const std::string& name,
+                                              const Cancellation* cancellation = nullptr);
   /// Another request about this version, under the same rules: the caller keeps the value, and a
   /// Cancelled or std::bad_alloc that `work` throws becomes the status. `work` may use the document
   /// too.
@@ -116,10 +119,13 @@ class Document {
     Status status = Status::done;
     std::vector<Diagnostic> diagnostics;
   };
-  Done during(const Cancellation* cancellation, const std::function<void(Compilation&, DiagnosticSink&)>& work);
+  Done during(const Cancellation* cancellation,
+              const std::function<void(Compilation&, DiagnosticSink&)>& work);
   /// The values of the expressions of the file in its trains, or the chosen one, and in the
   /// schedules that a check compiles. A `.pir` file has none.
-  Answer<lower::Observations> observations(const Cancellation* cancellation = nullptr) { return observations(path_, cancellation); }
+  Answer<lower::Observations> observations(const Cancellation* cancellation = nullptr) {
+    return observations(path_, cancellation);
+  }
   /// The same for another file that it uses, with ranges of `files()`; no value if it uses none of
   /// that path.
   Answer<lower::Observations> observations(std::string_view path, const Cancellation* cancellation);
@@ -143,7 +149,8 @@ class Document {
     explicit Recent(std::size_t max_entries) : max_entries_(max_entries) {}
     /// The entry of that request; valid until the next one.
     std::unique_ptr<Kept<T>>& of(const std::string& request) {
-      const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const auto& each) { return each.first == request; });
+      const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                      [&](const auto& each) { return each.first == request; });
       if (found != entries_.end()) {
         entries_.splice(entries_.begin(), entries_, found);
       } else {
@@ -153,7 +160,9 @@ class Document {
       return entries_.front().second;
     }
     /// Frees results that can be computed again. False if there were none.
-    bool forget() { return std::erase_if(entries_, [](const auto& each) { return each.second != nullptr; }) > 0; }
+    bool forget() {
+      return std::erase_if(entries_, [](const auto& each) { return each.second != nullptr; }) > 0;
+    }
 
    private:
     const std::size_t max_entries_;
@@ -164,7 +173,8 @@ class Document {
   /// Runs `work(sink)`, which gives a std::optional<T>, unless that was done before; without enough
   /// memory, again after dropping the results of other requests.
   template <typename T, typename Work>
-  Answer<T> answer(std::unique_ptr<Kept<T>>& entry, const Cancellation* cancellation, const Work& work);
+  Answer<T> answer(std::unique_ptr<Kept<T>>& entry, const Cancellation* cancellation,
+                   const Work& work);
   template <typename T, typename Work>
   Answer<T> compute(std::unique_ptr<Kept<T>>& entry, const Work& work);
   /// Frees all plans and subjects that no caller holds. False if there were none.

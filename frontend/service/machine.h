@@ -21,11 +21,16 @@ struct FoundMachine {
 
 /// `FILE.pipe`, which has one machine, or `FILE.pipe:NAME`. It takes the overrides that the file
 /// has. Nothing after reporting an error.
-std::optional<FoundMachine> read_machine(const std::string& word, std::span<const lower::Override> overrides, const source::FileSystem& files, Context& context, DiagnosticSink& sink);
+std::optional<FoundMachine> read_machine(const std::string& word,
+                                         std::span<const lower::Override> overrides,
+                                         const source::FileSystem& files, Context& context,
+                                         DiagnosticSink& sink);
 /// The machine of that name in a program; empty: the only one. `file`: its file, empty in a
 /// session.
-std::optional<FoundMachine> find_machine(const sema::Program& program, const std::string& file, const std::string& name, std::span<const lower::Override> overrides, Context& context,
-                                         DiagnosticSink& sink);
+std::optional<FoundMachine> find_machine(const sema::Program& program, const std::string& file,
+                                         const std::string& name,
+                                         std::span<const lower::Override> overrides,
+                                         Context& context, DiagnosticSink& sink);
 
 /// Whether its axes are those of the plan's mesh; reports an error if not.
 bool fits(const Machine& machine, const dag::Dag& dag, DiagnosticSink& sink);

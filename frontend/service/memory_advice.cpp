@@ -29,17 +29,23 @@ struct Saving {
 
 template <typename Line>
 bool has(const directive::Strategy& strategy) {
-  return std::any_of(strategy.directives.begin(), strategy.directives.end(), [](const directive::Directive& line) { return std::holds_alternative<Line>(line); });
+  return std::any_of(
+      strategy.directives.begin(), strategy.directives.end(),
+      [](const directive::Directive& line) { return std::holds_alternative<Line>(line); });
 }
 
 /// The targets of proposed lines: the parts of the program's partition, and the region that the
 /// model repeats most, the outermost of equal ones; the whole model if there is neither.
-std::vector<directive::Selector> pieces(const tensor::Graph& model, const directive::Strategy& strategy) {
+std::vector<directive::Selector> pieces(const tensor::Graph& model,
+                                        const directive::Strategy& strategy) {
   std::vector<directive::Selector> targets;
-  const auto add = [&](Symbol name) { targets.emplace_back().coordinates.assign(1, {name, true, {}, {}}); };
+  const auto add = [&](Symbol name) {
+    targets.emplace_back().coordinates.assign(1, {name, true, {}, {}});
+  };
   std::set<Symbol> parts;
   for (const directive::Directive& line : strategy.directives) {
-    if (const auto* partition = std::get_if<directive::Partition>(&line)) parts.insert(partition->into.name);
+    if (const auto* partition = std::get_if<directive::Partition>(&line))
+      parts.insert(partition->into.name);
   }
   if (!parts.empty()) add(*parts.begin());
   struct Repeated {
@@ -60,7 +66,9 @@ std::vector<directive::Selector> pieces(const tensor::Graph& model, const direct
   Symbol name;
   for (const auto& [symbol, region] : regions) {
     if (parts.contains(symbol) || region.indices.size() < 2) continue;
-    if (most != nullptr && std::pair(region.indices.size(), most->depth) <= std::pair(most->indices.size(), region.depth)) continue;
+    if (most != nullptr && std::pair(region.indices.size(), most->depth) <=
+                               std::pair(most->indices.size(), region.depth))
+      continue;
     most = &region;
     name = symbol;
   }
@@ -71,7 +79,10 @@ std::vector<directive::Selector> pieces(const tensor::Graph& model, const direct
 
 /// `zero: 3` if replicas keep whole parameters; otherwise nothing.
 std::optional<Saving> with_parameters_sharded(directive::Strategy strategy) {
-  const auto cuts = [](const directive::Directive& line) { return std::holds_alternative<directive::Replicate>(line) && std::get<directive::Replicate>(line).zero > 0; };
+  const auto cuts = [](const directive::Directive& line) {
+    return std::holds_alternative<directive::Replicate>(line) &&
+           std::get<directive::Replicate>(line).zero > 0;
+  };
   const bool cut = std::any_of(strategy.directives.begin(), strategy.directives.end(), cuts);
   bool any = false;
   for (directive::Directive& line : strategy.directives) {
@@ -86,26 +97,33 @@ std::optional<Saving> with_parameters_sharded(directive::Strategy strategy) {
 
 /// Lines that may save memory and are not there, each with the strategy that has it; those of one
 /// kind together.
-std::vector<std::vector<Saving>> savings(const tensor::Graph& model, const directive::Strategy& strategy) {
+std::vector<std::vector<Saving>> savings(const tensor::Graph& model,
+                                         const directive::Strategy& strategy) {
   std::vector<std::vector<Saving>> savings(4);
   for (const directive::Selector& target : pieces(model, strategy)) {
     const std::string text = passes::print_selector(target, model.context().symbols);
     // Made in place: the compiler takes a moved variant's other forms for read.
     if (!has<directive::Recompute>(strategy)) {
       savings[0].push_back({"recompute " + text, strategy});
-      std::get<directive::Recompute>(savings[0].back().with.directives.emplace_back(std::in_place_type<directive::Recompute>)).targets.push_back(target);
+      std::get<directive::Recompute>(
+          savings[0].back().with.directives.emplace_back(std::in_place_type<directive::Recompute>))
+          .targets.push_back(target);
     }
     if (has<directive::Offload>(strategy)) continue;
     savings[1].push_back({"offload " + text, strategy});
-    std::get<directive::Offload>(savings[1].back().with.directives.emplace_back(std::in_place_type<directive::Offload>)).targets.push_back(target);
+    std::get<directive::Offload>(
+        savings[1].back().with.directives.emplace_back(std::in_place_type<directive::Offload>))
+        .targets.push_back(target);
   }
   if (!has<directive::Offload>(strategy)) {
     savings[2].push_back({"offload model with what: optimizer", strategy});
-    auto& state = std::get<directive::Offload>(savings[2].back().with.directives.emplace_back(std::in_place_type<directive::Offload>));
+    auto& state = std::get<directive::Offload>(
+        savings[2].back().with.directives.emplace_back(std::in_place_type<directive::Offload>));
     state.targets.emplace_back();
     state.what = directive::Offload::What::optimizer;
   }
-  if (std::optional<Saving> cut = with_parameters_sharded(strategy)) savings[3].push_back(std::move(*cut));
+  if (std::optional<Saving> cut = with_parameters_sharded(strategy))
+    savings[3].push_back(std::move(*cut));
   return savings;
 }
 
@@ -120,12 +138,16 @@ directive::Strategy with_prefetch(directive::Strategy strategy, std::uint32_t mo
 
 class Advice {
  public:
-  Advice(const tensor::Graph& model, directive::Strategy strategy, const passes::Options& options) : model_(model), options_(options) {
+  Advice(const tensor::Graph& model, directive::Strategy strategy, const passes::Options& options)
+      : model_(model), options_(options) {
     for (const directive::Directive& line : strategy.directives) {
       const auto* require = std::get_if<directive::Require>(&line);
-      if (require != nullptr && require->measure == directive::Measure::peak_memory) bounds_.push_back(*require);
+      if (require != nullptr && require->measure == directive::Measure::peak_memory)
+        bounds_.push_back(*require);
     }
-    std::erase_if(strategy.directives, [](const directive::Directive& line) { return std::holds_alternative<directive::Require>(line); });
+    std::erase_if(strategy.directives, [](const directive::Directive& line) {
+      return std::holds_alternative<directive::Require>(line);
+    });
     strategy_ = std::move(strategy);
     options_.after = nullptr;
     options_.verify_each = false;
@@ -149,7 +171,10 @@ class Advice {
         best = &saving;
       }
       if (best == nullptr) continue;
-      text += (!std::exchange(first, false) ? ", " : text.empty() ? "it would be " : "; it would be ") + bytes_text(least) + " with `" + best->line + "`";
+      text += (!std::exchange(first, false) ? ", "
+               : text.empty()               ? "it would be "
+                                            : "; it would be ") +
+              bytes_text(least) + " with `" + best->line + "`";
     }
     return text.empty() ? largest_class(*plan) : text;
   }
@@ -172,7 +197,8 @@ class Advice {
   /// The smallest saving of a proposed line: a twentieth of the missing memory.
   std::int64_t least_saved(std::int64_t now) const {
     double missing = 0;
-    for (const directive::Require& bound : bounds_) missing = std::max(missing, static_cast<double>(now) - bound.bound);
+    for (const directive::Require& bound : bounds_)
+      missing = std::max(missing, static_cast<double>(now) - bound.bound);
     return std::max<std::int64_t>(1, static_cast<std::int64_t>(missing / 20));
   }
 
@@ -180,13 +206,18 @@ class Advice {
   static std::string largest_class(const Dag& plan) {
     const MemoryRow row = memory_table(plan)[peak_memory(plan).role];
     const auto largest = std::max_element(row.peak.begin(), row.peak.end());
-    const std::string_view name = buffer_class_name(static_cast<BufferClass>(largest - row.peak.begin()));
-    return bytes_text(*largest) + " of it are " + std::string(name) + (row.at.valid() ? ", at `" + plan.name(row.at) + "`" : "");
+    const std::string_view name =
+        buffer_class_name(static_cast<BufferClass>(largest - row.peak.begin()));
+    return bytes_text(*largest) + " of it are " + std::string(name) +
+           (row.at.valid() ? ", at `" + plan.name(row.at) + "`" : "");
   }
 
   bool fits(std::uint32_t prefetch) {
     const std::optional<std::int64_t> bytes = peak(with_prefetch(strategy_, prefetch));
-    return bytes && std::all_of(bounds_.begin(), bounds_.end(), [&](const directive::Require& bound) { return directive::holds(static_cast<double>(*bytes), bound.compare, bound.bound); });
+    return bytes &&
+           std::all_of(bounds_.begin(), bounds_.end(), [&](const directive::Require& bound) {
+             return directive::holds(static_cast<double>(*bytes), bound.compare, bound.bound);
+           });
   }
 
   /// The largest `prefetch` that the required memory allows; nothing if there is none to lower, or
@@ -194,7 +225,8 @@ class Advice {
   std::string farthest_prefetch() {
     std::uint32_t most = 0;
     for (const directive::Directive& line : strategy_.directives) {
-      if (const auto* replicate = std::get_if<directive::Replicate>(&line)) most = std::max(most, replicate->prefetch.value_or(0));
+      if (const auto* replicate = std::get_if<directive::Replicate>(&line))
+        most = std::max(most, replicate->prefetch.value_or(0));
     }
     if (most == 0 || !fits(0)) return "";
     std::uint32_t fit = 0, too_far = most;
@@ -213,6 +245,8 @@ class Advice {
 
 }  // namespace
 
-std::string memory_advice(const lower::Lowered& lowered, const passes::Options& options) { return Advice(lowered.model, lowered.strategy, options).text(); }
+std::string memory_advice(const lower::Lowered& lowered, const passes::Options& options) {
+  return Advice(lowered.model, lowered.strategy, options).text();
+}
 
 }  // namespace piper::service

@@ -6,12 +6,17 @@
 
 namespace piper::service {
 
-std::string normal_path(std::string_view path) { return std::filesystem::path(path).lexically_normal().generic_string(); }
+std::string normal_path(std::string_view path) {
+  return std::filesystem::path(path).lexically_normal().generic_string();
+}
 
 namespace {
 
 /// Tells apart two texts of a file, and that it cannot be read.
-std::uint64_t digest(const source::ReadResult& found) { return found.text ? llvm::xxh3_64bits(*found.text) : llvm::xxh3_64bits(found.error) + found.too_large; }
+std::uint64_t digest(const source::ReadResult& found) {
+  return found.text ? llvm::xxh3_64bits(*found.text)
+                    : llvm::xxh3_64bits(found.error) + found.too_large;
+}
 
 }  // namespace
 
@@ -46,7 +51,8 @@ std::vector<std::string> OpenFiles::changed_on_disk() const {
   }
   std::vector<std::string> changed;
   for (const auto& [path, before] : asked) {
-    if (!texts_.contains(path) && digest(disk_->read(path, source::kMaxFileSize)) != before) changed.push_back(path);
+    if (!texts_.contains(path) && digest(disk_->read(path, source::kMaxFileSize)) != before)
+      changed.push_back(path);
   }
   return changed;
 }

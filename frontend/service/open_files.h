@@ -28,7 +28,8 @@ std::string normal_path(std::string_view path);
 class OpenFiles : public source::FileSystem {
  public:
   /// The disk must outlive it.
-  OpenFiles(const source::FileSystem& disk, OpenTexts texts) : disk_(&disk), texts_(std::move(texts)), asked_(std::make_unique<Asked>()) {}
+  OpenFiles(const source::FileSystem& disk, OpenTexts texts)
+      : disk_(&disk), texts_(std::move(texts)), asked_(std::make_unique<Asked>()) {}
 
   source::ReadResult read(std::string_view path, std::uint64_t limit) const override;
 

@@ -26,8 +26,10 @@ class Uses {
   void item(const ast::Item& item) {
     locals_.clear();
     if (const auto* train = llvm::dyn_cast<ast::TrainItem>(&item)) mesh_of(*train, program_.trains);
-    if (const auto* machine = llvm::dyn_cast<ast::MachineItem>(&item)) mesh_of(*machine, program_.machines);
-    if (const auto* mesh = llvm::dyn_cast<ast::MeshItem>(&item); mesh != nullptr && mesh->is_view) base_of(*mesh);
+    if (const auto* machine = llvm::dyn_cast<ast::MachineItem>(&item))
+      mesh_of(*machine, program_.machines);
+    if (const auto* mesh = llvm::dyn_cast<ast::MeshItem>(&item); mesh != nullptr && mesh->is_view)
+      base_of(*mesh);
     ast::NameVisitor visitor;
     visitor.declares = [&](const ast::Identifier& name) {
       if (name.binding != ast::kUnbound) locals_.insert_or_assign(name.binding, name.range);
@@ -37,15 +39,21 @@ class Uses {
     visitor.assigns = [&](const ast::Identifier& name) { local(name.range, name.binding); };
     visitor.uses = [&](const ast::NameExpr& name) { use(name.range, name.referent, name.target); };
     visitor.calls = [&](const ast::CallExpr& call) {
-      if (const auto* callee = llvm::dyn_cast<ast::NameExpr>(call.callee)) use(callee->range, call.referent, call.target);
-      if (call.referent == ast::Referent::function) named_arguments(call, program_.functions[call.target].syntax->params);
+      if (const auto* callee = llvm::dyn_cast<ast::NameExpr>(call.callee))
+        use(callee->range, call.referent, call.target);
+      if (call.referent == ast::Referent::function)
+        named_arguments(call, program_.functions[call.target].syntax->params);
     };
     walk_names(item, visitor);
   }
 
   std::vector<Use> take() {
-    std::sort(list_.begin(), list_.end(), [](const Use& a, const Use& b) { return std::tie(a.range, a.declaration) < std::tie(b.range, b.declaration); });
-    list_.erase(std::unique(list_.begin(), list_.end(), [](const Use& a, const Use& b) { return a.range == b.range; }), list_.end());
+    std::sort(list_.begin(), list_.end(), [](const Use& a, const Use& b) {
+      return std::tie(a.range, a.declaration) < std::tie(b.range, b.declaration);
+    });
+    list_.erase(std::unique(list_.begin(), list_.end(),
+                            [](const Use& a, const Use& b) { return a.range == b.range; }),
+                list_.end());
     return std::move(list_);
   }
 
@@ -53,7 +61,8 @@ class Uses {
   void use(SourceRange range, ast::Referent referent, std::uint32_t target) {
     if (referent == ast::Referent::local) local(range, target);
     if (referent == ast::Referent::param) add(range, program_.params[target].syntax->name.range);
-    if (referent == ast::Referent::function) add(range, program_.functions[target].syntax->name.range);
+    if (referent == ast::Referent::function)
+      add(range, program_.functions[target].syntax->name.range);
   }
   void local(SourceRange range, std::uint32_t slot) {
     if (const auto found = locals_.find(slot); found != locals_.end()) add(range, found->second);
@@ -68,7 +77,8 @@ class Uses {
   }
   /// The first mention of a dimension declares it.
   void dimension(const ast::Identifier& name) {
-    if (name.binding != ast::kUnbound && !locals_.emplace(name.binding, name.range).second) local(name.range, name.binding);
+    if (name.binding != ast::kUnbound && !locals_.emplace(name.binding, name.range).second)
+      local(name.range, name.binding);
   }
   /// The mesh of a train or a machine.
   template <typename Item, typename Declared>
@@ -82,11 +92,13 @@ class Uses {
   /// Axis i of its mesh is slot i of a train or machine.
   void axes_of(sema::MeshId mesh) {
     const auto axes = program_.meshes[mesh.index()].syntax->axes;
-    for (std::size_t i = 0; i < axes.size(); ++i) locals_.insert_or_assign(static_cast<std::uint32_t>(i), axes[i].name.range);
+    for (std::size_t i = 0; i < axes.size(); ++i)
+      locals_.insert_or_assign(static_cast<std::uint32_t>(i), axes[i].name.range);
   }
   void base_of(const ast::MeshItem& item) {
     for (const sema::Mesh& mesh : program_.meshes) {
-      if (mesh.syntax == &item && mesh.base.valid()) add(item.base.range, program_.meshes[mesh.base.index()].syntax->name.range);
+      if (mesh.syntax == &item && mesh.base.valid())
+        add(item.base.range, program_.meshes[mesh.base.index()].syntax->name.range);
     }
   }
   void add(SourceRange range, SourceRange declaration) { list_.push_back({range, declaration}); }
@@ -99,21 +111,29 @@ class Uses {
 }  // namespace
 
 std::string_view symbol_kind_name(SymbolKind kind) {
-  constexpr std::string_view kNames[] = {"param", "mesh", "def", "schedule", "model", "train", "machine"};
+  constexpr std::string_view kNames[] = {"param", "mesh",  "def",    "schedule",
+                                         "model", "train", "machine"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
 std::vector<Symbol> symbols_of(const ast::Module& module) {
   std::vector<Symbol> symbols;
   const auto add = [&](SymbolKind kind, const ast::Item& item, const ast::Identifier& name) {
-    if (!name.missing()) symbols.push_back({kind, std::string(name.name), item.range, name.range, std::string(item.doc)});
+    if (!name.missing())
+      symbols.push_back(
+          {kind, std::string(name.name), item.range, name.range, std::string(item.doc)});
   };
   for (const ast::Item* item : module.items) {
-    if (const auto* param = llvm::dyn_cast<ast::ParamItem>(item)) add(SymbolKind::param, *item, param->name);
-    if (const auto* mesh = llvm::dyn_cast<ast::MeshItem>(item)) add(SymbolKind::mesh, *item, mesh->name);
-    if (const auto* function = llvm::dyn_cast<ast::FunctionItem>(item)) add(kind_of(function->sort), *item, function->name);
-    if (const auto* train = llvm::dyn_cast<ast::TrainItem>(item)) add(SymbolKind::train, *item, train->name);
-    if (const auto* machine = llvm::dyn_cast<ast::MachineItem>(item)) add(SymbolKind::machine, *item, machine->name);
+    if (const auto* param = llvm::dyn_cast<ast::ParamItem>(item))
+      add(SymbolKind::param, *item, param->name);
+    if (const auto* mesh = llvm::dyn_cast<ast::MeshItem>(item))
+      add(SymbolKind::mesh, *item, mesh->name);
+    if (const auto* function = llvm::dyn_cast<ast::FunctionItem>(item))
+      add(kind_of(function->sort), *item, function->name);
+    if (const auto* train = llvm::dyn_cast<ast::TrainItem>(item))
+      add(SymbolKind::train, *item, train->name);
+    if (const auto* machine = llvm::dyn_cast<ast::MachineItem>(item))
+      add(SymbolKind::machine, *item, machine->name);
   }
   return symbols;
 }

@@ -8,7 +8,8 @@ std::string apply_edits(std::string text, std::span<const TextEdit> edits, Colum
   for (const TextEdit& edit : edits) {
     SourceTable table;
     const FileId file = table.add("", std::move(text));
-    const std::uint32_t begin = table.offset(file, edit.start, unit), end = std::max(begin, table.offset(file, edit.end, unit));
+    const std::uint32_t begin = table.offset(file, edit.start, unit),
+                        end = std::max(begin, table.offset(file, edit.end, unit));
     text = table.text(file);
     text.replace(begin, end - begin, edit.text);
   }
@@ -21,7 +22,8 @@ std::string apply_fix(std::string_view text, FileId file, const Fix& fix) {
     if (edit.range.file == file) edits.push_back(&edit);
   }
   // From the end, so that earlier places stay valid; two insertions at one place keep their order.
-  std::stable_sort(edits.begin(), edits.end(), [](const Edit* a, const Edit* b) { return a->range < b->range; });
+  std::stable_sort(edits.begin(), edits.end(),
+                   [](const Edit* a, const Edit* b) { return a->range < b->range; });
   std::string fixed(text);
   for (auto edit = edits.rbegin(); edit != edits.rend(); ++edit) {
     fixed.replace((*edit)->range.begin, (*edit)->range.end - (*edit)->range.begin, (*edit)->text);
@@ -75,7 +77,9 @@ std::set<std::string> Workspace::changed_on_disk() const {
 
 std::shared_ptr<Document> Workspace::document(std::string_view path) {
   std::shared_ptr<Document>& document = documents_[std::string(path)];
-  if (document == nullptr) document = std::make_shared<Document>(std::string(path), ++versions_, OpenFiles(disk_, texts_), choices_, clean_);
+  if (document == nullptr)
+    document = std::make_shared<Document>(std::string(path), ++versions_, OpenFiles(disk_, texts_),
+                                          choices_, clean_);
   return document;
 }
 

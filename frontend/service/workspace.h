@@ -39,7 +39,9 @@ class Workspace {
  public:
   /// The disk must outlive the workspace and its documents. `clean` may be shared with other
   /// workspaces.
-  explicit Workspace(const source::FileSystem& disk, std::shared_ptr<CleanChecks> clean = std::make_shared<CleanChecks>()) : disk_(disk), clean_(std::move(clean)) {}
+  explicit Workspace(const source::FileSystem& disk,
+                     std::shared_ptr<CleanChecks> clean = std::make_shared<CleanChecks>())
+      : disk_(disk), clean_(std::move(clean)) {}
 
   /// From here on the text replaces the file, saved or not.
   void open(std::string_view path, std::string text);

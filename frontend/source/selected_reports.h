@@ -21,7 +21,9 @@ class SelectedReports {
   SelectedReports(DiagnosticSink& sink, Admit admit) : sink_(&sink), admit_(std::move(admit)) {}
 
   template <typename... Args>
-  DiagnosticBuilder report(Code code, SourceRange at, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
+  DiagnosticBuilder report(Code code, SourceRange at,
+                           MessagePattern<std::type_identity_t<Args>...> pattern,
+                           const Args&... args) {
     if (severity_of(code) == Severity::error) ++errors_;
     if (admit_(code, at)) return sink_->report(code, at, pattern, args...);
     unread_.emplace(sink_->locations());

@@ -19,7 +19,7 @@ namespace piper::source {
 /// The result of reading a file: its text, or the reason why there is none.
 struct ReadResult {
   std::optional<std::string> text;
-  std::string error;           // in lower case, such as `no such file or directory`
+  std::string error;  // in lower case, such as `no such file or directory`
   // The size if it exceeds `limit`; then there is neither text nor error.
   std::uint64_t too_large = 0;
 };
@@ -53,7 +53,9 @@ class UnblockingFileSystem : public FileSystem {
 /// Files in memory, for tests, the REPL and embedding.
 class MemoryFileSystem : public FileSystem {
  public:
-  void add(std::string path, std::string text) { files_.insert_or_assign(std::move(path), std::move(text)); }
+  void add(std::string path, std::string text) {
+    files_.insert_or_assign(std::move(path), std::move(text));
+  }
   ReadResult read(std::string_view path, std::uint64_t limit) const override;
 
  private:
@@ -66,7 +68,7 @@ constexpr std::uint64_t kMaxFileSize = 16u << 20, kMaxDagSize = std::uint64_t{2}
 
 /// The file of that path, read when `files` does not have it yet. `named_at` is where the path was
 /// written (invalid: command line). Reports P1001 and P1003.
-std::optional<FileId> open(std::string_view path, SourceRange named_at, const FileSystem& file_system, SourceTable& files,
-                           DiagnosticSink& sink);
+std::optional<FileId> open(std::string_view path, SourceRange named_at,
+                           const FileSystem& file_system, SourceTable& files, DiagnosticSink& sink);
 
 }  // namespace piper::source

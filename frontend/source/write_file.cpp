@@ -23,7 +23,9 @@ std::error_code write(int descriptor, std::string_view text) {
 
 std::error_code write_in_place(const std::string& path, std::string_view text) {
   int descriptor = -1;
-  if (const std::error_code error = fs::openFileForWrite(path, descriptor, fs::CD_OpenExisting, fs::OF_Append)) return error;
+  if (const std::error_code error =
+          fs::openFileForWrite(path, descriptor, fs::CD_OpenExisting, fs::OF_Append))
+    return error;
   const std::error_code error = write(descriptor, text);
   const std::error_code closed = fs::closeFile(descriptor);
   return error ? error : closed;
@@ -43,7 +45,8 @@ std::error_code find_target(const std::string& path, Target& target) {
   target.in_place = path.starts_with("/dev/") || path.starts_with("/proc/");
   fs::file_status status;
   if (target.in_place || fs::status(path, status)) return {};
-  if (status.type() == fs::file_type::directory_file) return std::make_error_code(std::errc::is_a_directory);
+  if (status.type() == fs::file_type::directory_file)
+    return std::make_error_code(std::errc::is_a_directory);
   target.in_place = status.type() != fs::file_type::regular_file;
   if (target.in_place) return {};
   target.permissions = status.permissions();
@@ -59,7 +62,8 @@ std::error_code open_beside(const std::string& path, int& descriptor, std::strin
     llvm::SmallString<16> ending;
     fs::createUniquePath("%%%%%%%%", ending, /*MakeAbsolute=*/false);
     aside = path + "." + ending.str().str();
-    const std::error_code error = fs::openFile(aside, descriptor, fs::CD_CreateNew, fs::FA_Write, fs::OF_None, fs::owner_read | fs::owner_write);
+    const std::error_code error = fs::openFile(aside, descriptor, fs::CD_CreateNew, fs::FA_Write,
+                                               fs::OF_None, fs::owner_read | fs::owner_write);
     if (error != std::errc::file_exists) return error;
   }
   return std::make_error_code(std::errc::file_exists);
@@ -73,7 +77,8 @@ std::error_code write_file(const std::string& path, std::string_view text) {
   std::string aside;
   // In the same folder, because a rename does not cross disks. LLVM's TempFile would take the
   // process's signals for itself.
-  if (const std::error_code error = open_beside(target.real.str().str(), descriptor, aside)) return error;
+  if (const std::error_code error = open_beside(target.real.str().str(), descriptor, aside))
+    return error;
   std::error_code error = write(descriptor, text);
   if (!error) error = fs::setPermissions(descriptor, target.permissions);
   if (const std::error_code closed = fs::closeFile(descriptor); !error) error = closed;
@@ -88,7 +93,8 @@ std::error_code check_writable(const std::string& path) {
   if (target.in_place) return fs::access(path, fs::AccessMode::Write);
   int descriptor = -1;
   std::string aside;
-  if (const std::error_code error = open_beside(target.real.str().str(), descriptor, aside)) return error;
+  if (const std::error_code error = open_beside(target.real.str().str(), descriptor, aside))
+    return error;
   const std::error_code closed = fs::closeFile(descriptor);
   const std::error_code removed = fs::remove(aside);
   return closed ? closed : removed;

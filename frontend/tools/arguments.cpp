@@ -11,9 +11,13 @@ namespace piper::tools {
 namespace {
 
 constexpr std::uint32_t bit(Command command) { return 1u << static_cast<unsigned>(command); }
-constexpr std::uint32_t kSimulates = bit(Command::show) | bit(Command::simulate) | bit(Command::compare);
-constexpr std::uint32_t kOnInput = bit(Command::check) | kSimulates | bit(Command::train) | bit(Command::build);
-constexpr std::uint32_t kAll = kOnInput | bit(Command::explain) | bit(Command::fmt) | bit(Command::repl) | bit(Command::lsp) | bit(Command::completion) | bit(Command::doctor) | bit(Command::help);
+constexpr std::uint32_t kSimulates =
+    bit(Command::show) | bit(Command::simulate) | bit(Command::compare);
+constexpr std::uint32_t kOnInput =
+    bit(Command::check) | kSimulates | bit(Command::train) | bit(Command::build);
+constexpr std::uint32_t kAll = kOnInput | bit(Command::explain) | bit(Command::fmt) |
+                               bit(Command::repl) | bit(Command::lsp) | bit(Command::completion) |
+                               bit(Command::doctor) | bit(Command::help);
 
 constexpr const char* kAnyInput =
     "IN is a .pipe file, a .pir file, or a schedule of the standard library:\n"
@@ -22,14 +26,16 @@ constexpr const char* kAnyInput =
 constexpr std::size_t kAnyNumber = SIZE_MAX;
 
 constexpr CommandRow kCommands[] = {
-    {Command::check, "check", "piper check IN [NAME]", 1, 2, "find everything that can be known before launch",
+    {Command::check, "check", "piper check IN [NAME]", 1, 2,
+     "find everything that can be known before launch",
      "Compiles every train of IN (or the train or schedule called NAME) to a plan, proves that it has no deadlock and no data race, and checks\n"
      "its requirements. A schedule that no train of the file applies is compiled on a chain of equal links, at its parameters' defaults, else\n"
      "axes of 4 and integers of 8, or 16 and 2, and the sizes are printed. A .pir file is verified unchanged: its header, graph,\n"
      "communicators and roles. Not checked are the operations inside its bodies, beyond the signatures and the ignored targets of a loss, and\n"
      "the text of its `directives { }`: they are the model and the strategy, which the rest does not repeat. Prints nothing else without an error.",
      kAnyInput},
-    {Command::show, "show", "piper show KIND IN [NAME]", 2, 3, "print the compiled forms of a program",
+    {Command::show, "show", "piper show KIND IN [NAME]", 2, 3,
+     "print the compiled forms of a program",
      "KIND is one of:\n"
      "  ast      the syntax tree of the file\n"
      "  graph    the tensor graph, forward and backward; repeated blocks are printed once\n"
@@ -44,7 +50,8 @@ constexpr CommandRow kCommands[] = {
      "With --format pir, graph and dag are whole, with the place in the program of each line; `piper check` reads such a DAG back, and a DAG that goes\n"
      "to a file or a pipe has this form by default. On a terminal, and with --format text, repeated layers and stages are printed once.",
      kAnyInput},
-    {Command::simulate, "simulate", "piper simulate IN [NAME]", 1, 2, "simulate a program: times, idle ranks and reasons",
+    {Command::simulate, "simulate", "piper simulate IN [NAME]", 1, 2,
+     "simulate a program: times, idle ranks and reasons",
      "Runs the order of each rank in time, each operation as soon as its inputs are there, and prints makespan, span, the idle part of both\n"
      "(bubble), the work and the idle time of each rank, activations at their peak, and the critical path. Costs are those of one microbatch on\n"
      "one device share, 1/P of the model for P ranks, where replicas are one rank: an operation takes its cost times P times its part of the model,\n"
@@ -56,7 +63,8 @@ constexpr CommandRow kCommands[] = {
      "when both of its ends are ready, in seconds; the live bytes in the arena of each rank are counted, and the wait for room (in a window, or for\n"
      "bytes that a message still uses) has a column.",
      kAnyInput},
-    {Command::compare, "compare", "piper compare A B ...", 1, 64, "put several programs beside each other in one table",
+    {Command::compare, "compare", "piper compare A B ...", 1, 64,
+     "put several programs beside each other in one table",
      "Simulates each, as `piper simulate` does, and prints bubble, span, makespan, the largest peak of activations, the largest arena, the bytes\n"
      "that all ranks send in a step and the lines of each declaration; the best of each figure has a star. -D gives a size to all programs with a\n"
      "parameter of that name; several sizes, as in -D m=4,8,16, give a row each.",
@@ -69,70 +77,122 @@ constexpr CommandRow kCommands[] = {
      "FILE is a .pipe file; NAME is needed when it has several trains. On several GPUs one process each, by torchrun, mpirun, srun, or by hand:\n"
      "  torchrun --nproc-per-node 4 --no-python piper train FILE --device cuda\n"
      "  RANK=0 WORLD_SIZE=4 LOCAL_RANK=0 MASTER_ADDR=node1 MASTER_PORT=29500 piper train FILE --device cuda\n"},
-    {Command::build, "build", "piper build FILE [NAME] -o DIR", 1, 2, "write the generated sources of each role",
+    {Command::build, "build", "piper build FILE [NAME] -o DIR", 1, 2,
+     "write the generated sources of each role",
      "Writes one C++ file per role with the two headers that they include, and tables of kernels, library calls, bytes and matrix products. Each shape of\n"
      "product is timed for 20 ms on one thread of this machine, unless one takes more than 10 Gflop or 1 GiB. With --device cuda: the CUDA C++ of all\n"
      "kernels (kernels.cu), one C++ file per role that enqueues them, its calls as text, and a table of kernels with their registers if NVRTC is found.",
      "FILE is a .pipe file or a schedule of the standard library; NAME is needed when it has several trains.\n"},
-    {Command::explain, "explain", "piper explain [CODE | SCHEDULE]", 0, 4, "explain a diagnostic, or a schedule of the library",
+    {Command::explain, "explain", "piper explain [CODE | SCHEDULE]", 0, 4,
+     "explain a diagnostic, or a schedule of the library",
      "Prints the page of a diagnostic, such as P3007, or that of a schedule of the standard library: its origin and formulas, its figures\n"
      "and grid at the sizes of -D [4 for axes, 8 for numbers], and all others beside it. A schedule is also found by its usual names in the field,\n"
      "such as 1F1B or ZB-H1. Without an argument, the list of all codes.",
      ""},
-    {Command::fmt, "fmt", "piper fmt FILE...", 1, kAnyNumber, "put programs into the layout of the project",
+    {Command::fmt, "fmt", "piper fmt FILE...", 1, kAnyNumber,
+     "put programs into the layout of the project",
      "Rewrites the files in place. `-` reads standard input and writes to standard output. A file with syntax errors is not changed: they\n"
-     "are reported, and the exit code is 1. With --check nothing is written: the files that differ are listed, and the exit code is 1.", "FILE is a .pipe file, or `-`.\n"},
-    {Command::repl, "repl", "piper repl [FILE]", 0, 1, "a session: define, draw, change and look again",
+     "are reported, and the exit code is 1. With --check nothing is written: the files that differ are listed, and the exit code is 1.",
+     "FILE is a .pipe file, or `-`.\n"},
+    {Command::repl, "repl", "piper repl [FILE]", 0, 1,
+     "a session: define, draw, change and look again",
      "Reads lines and answers each: items, `let` and `var`, expressions, and commands such as `:grid zbv p=4 m=8`; `:help` lists them. FILE is loaded\n"
      "first, and watched: when it changes, the last picture is drawn again. On a terminal lines can be edited, with history and completion. With\n"
      "--script the lines of a file are answered as if they were typed, each printed before its answer, and the exit code says whether one failed.",
      "FILE is a .pipe file.\n"},
-    {Command::lsp, "lsp", "piper lsp", 0, 0, "serve an editor: the language server, on standard input and output",
+    {Command::lsp, "lsp", "piper lsp", 0, 0,
+     "serve an editor: the language server, on standard input and output",
      "Speaks the Language Server Protocol 3.17. Editors start it themselves; `editors/README.md` has their set-up. Settings, as `initializationOptions`\n"
      "or as the section `piper` of the editor's configuration: {\"values\": {\"NAME\": VALUE}, \"train\": \"NAME\"}, values as\n"
-     "in `-D`, and the train whose values hover and hints show; without it those of all.", ""},
-    {Command::completion, "completion", "piper completion SHELL", 1, 1, "print the script that completes words in a shell, or the man page",
+     "in `-D`, and the train whose values hover and hints show; without it those of all.",
+     ""},
+    {Command::completion, "completion", "piper completion SHELL", 1, 1,
+     "print the script that completes words in a shell, or the man page",
      "SHELL is bash, zsh or fish. In bash: `source <(piper completion bash)`; in zsh: `piper completion zsh > DIR/_piper`, DIR in its fpath; in fish:\n"
-     "`piper completion fish | source`. `piper completion man > DIR/man1/piper.1` is the man page, DIR in the path of man.", ""},
-    {Command::doctor, "doctor", "piper doctor", 0, 0, "list the driver, the GPUs, NVRTC and the libraries of this machine",
+     "`piper completion fish | source`. `piper completion man > DIR/man1/piper.1` is the man page, DIR in the path of man.",
+     ""},
+    {Command::doctor, "doctor", "piper doctor", 0, 0,
+     "list the driver, the GPUs, NVRTC and the libraries of this machine",
      "Lists the NVIDIA driver and its GPUs, NVRTC, cuBLASLt, NCCL and LibTorch for CUDA, each with its version and place, or the reason why it is\n"
-     "not there and what to install. To train on the CPU only a C++ compiler is used; without one programs are interpreted.", ""},
+     "not there and what to install. To train on the CPU only a C++ compiler is used; without one programs are interpreted.",
+     ""},
     {Command::help, "help", "piper help [COMMAND]", 0, 1, "show this help", "", ""},
 };
 
 constexpr OptionRow kOptions[] = {
-    {"-D", "NAME=VALUE", "", "replace a param of the file, or give a parameter of a library schedule", kOnInput | bit(Command::explain)},
-    {"--format", "FORMAT", "text", "text or json", (kOnInput & ~bit(Command::show) & ~bit(Command::compare)) | bit(Command::explain) | bit(Command::doctor)},
-    {"--format", "FORMAT", "text", "text, json, or html: their timelines on one page", bit(Command::compare)},
-    {"--format", "FORMAT", "text", "text or json; of pictures also svg, of grid and timeline html, of timeline perfetto, of graph and dag pir", bit(Command::show)},
-    {"--cost", "COSTS", "", "f=1,bi=1,bw=1,p2p=0; b is bi+bw, and alone gives both half; pair=3: overlap groups run together in that time", kSimulates | bit(Command::explain)},
-    {"--rates", "RATES", "", "flops=4e10,bytes=1e10,latency=5e-6,bandwidth=1e10: simulate the plan on such a machine, in seconds", kSimulates},
-    {"--costs", "FILE", "", "the same with measured times of bodies and rates: a JSON file, as `train --profile` writes it", kSimulates},
-    {"--machine", "FILE[:NAME]", "", "the same on a machine that a .pipe file declares: memory and speed of devices, links of axes", kSimulates},
-    {"--w", "PART", "1", "the fraction of activations that BI leaves to BW, the same as w in --cost", kSimulates},
-    {"--keep", "PART", "0", "the fraction of activations that the F of a recomputed pass keeps", kSimulates},
-    {"--stages", "RULE", "cost", "cost: a stage counts by its cost in the op table; equal: all stages count the same; the same as stages in --cost", kSimulates},
+    {"-D", "NAME=VALUE", "",
+     "replace a param of the file, or give a parameter of a library schedule",
+     kOnInput | bit(Command::explain)},
+    {"--format", "FORMAT", "text", "text or json",
+     (kOnInput & ~bit(Command::show) & ~bit(Command::compare)) | bit(Command::explain) |
+         bit(Command::doctor)},
+    {"--format", "FORMAT", "text", "text, json, or html: their timelines on one page",
+     bit(Command::compare)},
+    {"--format", "FORMAT", "text",
+     "text or json; of pictures also svg, of grid and timeline html, of timeline perfetto, of graph and dag pir",
+     bit(Command::show)},
+    {"--cost", "COSTS", "",
+     "f=1,bi=1,bw=1,p2p=0; b is bi+bw, and alone gives both half; pair=3: overlap groups run together in that time",
+     kSimulates | bit(Command::explain)},
+    {"--rates", "RATES", "",
+     "flops=4e10,bytes=1e10,latency=5e-6,bandwidth=1e10: simulate the plan on such a machine, in seconds",
+     kSimulates},
+    {"--costs", "FILE", "",
+     "the same with measured times of bodies and rates: a JSON file, as `train --profile` writes it",
+     kSimulates},
+    {"--machine", "FILE[:NAME]", "",
+     "the same on a machine that a .pipe file declares: memory and speed of devices, links of axes",
+     kSimulates},
+    {"--w", "PART", "1",
+     "the fraction of activations that BI leaves to BW, the same as w in --cost", kSimulates},
+    {"--keep", "PART", "0", "the fraction of activations that the F of a recomputed pass keeps",
+     kSimulates},
+    {"--stages", "RULE", "cost",
+     "cost: a stage counts by its cost in the op table; equal: all stages count the same; the same as stages in --cost",
+     kSimulates},
     {"-o", "FILE", "", "write there instead of to standard output", kSimulates},
     {"-o", "DIR", "", "the folder to write to, made when it is missing", bit(Command::build)},
-    {"--level", "LEVEL", "planned", "of show dag: built, split, placed, communicating, ordered or planned", bit(Command::show)},
-    {"--locations", "", "", "in graph and dag as text: the place in the program of each line, which pir and json always have", bit(Command::show)},
+    {"--level", "LEVEL", "planned",
+     "of show dag: built, split, placed, communicating, ordered or planned", bit(Command::show)},
+    {"--locations", "", "",
+     "in graph and dag as text: the place in the program of each line, which pir and json always have",
+     bit(Command::show)},
     {"--bodies", "", "", "in dag as text: the operations of bodies, too", bit(Command::show)},
-    {"--print-after", "PASS", "", "print the training DAG to standard error after a pass, or after every one: all", kOnInput},
-    {"-n", "RANKS", "the mesh's size", "number of ranks; it must be the mesh's size", bit(Command::train)},
-    {"--device", "DEVICE", "the train's, else cpu", "the platform of the ranks: cpu, or cuda: all on one GPU, or with a launcher one GPU each", bit(Command::train) | bit(Command::build)},
-    {"--device", "DEVICE", "the train's, else cpu", "the platform of the plan, whose kernels' workspaces count as memory: cpu or cuda", bit(Command::check) | bit(Command::simulate) | bit(Command::compare)},
-    {"--device", "DEVICE", "the train's, else cpu", "of show program, memory, dag and timeline: cpu, or cuda, its launches, library calls and NCCL calls", bit(Command::show)},
-    {"--transport", "NAME", "local", "how ranks communicate: local, as threads of this process", bit(Command::train)},
+    {"--print-after", "PASS", "",
+     "print the training DAG to standard error after a pass, or after every one: all", kOnInput},
+    {"-n", "RANKS", "the mesh's size", "number of ranks; it must be the mesh's size",
+     bit(Command::train)},
+    {"--device", "DEVICE", "the train's, else cpu",
+     "the platform of the ranks: cpu, or cuda: all on one GPU, or with a launcher one GPU each",
+     bit(Command::train) | bit(Command::build)},
+    {"--device", "DEVICE", "the train's, else cpu",
+     "the platform of the plan, whose kernels' workspaces count as memory: cpu or cuda",
+     bit(Command::check) | bit(Command::simulate) | bit(Command::compare)},
+    {"--device", "DEVICE", "the train's, else cpu",
+     "of show program, memory, dag and timeline: cpu, or cuda, its launches, library calls and NCCL calls",
+     bit(Command::show)},
+    {"--transport", "NAME", "local", "how ranks communicate: local, as threads of this process",
+     bit(Command::train)},
     {"--steps", "N", "the train's", "number of steps", bit(Command::train)},
     {"--threads", "N", "1", "threads of one rank inside a matrix product", bit(Command::train)},
-    {"--out", "DIR", "", "write metrics.jsonl and flight records there; metrics of an earlier run are kept as metrics.1.jsonl", bit(Command::train)},
-    {"--trace", "FILE", "", "write when the last step's actions ran, beside the plan: a trace for ui.perfetto.dev, or a page if FILE ends in .html", bit(Command::train)},
-    {"--profile", "FILE", "", "write the times of bodies and library calls, for `simulate --costs FILE`, and print the parts of the step", bit(Command::train)},
-    {"--reference", "", "", "compare three steps with the one-device step instead of training", bit(Command::train)},
-    {"--interpret", "", "", "interpret the device programs instead of compiling them", bit(Command::train)},
+    {"--out", "DIR", "",
+     "write metrics.jsonl and flight records there; metrics of an earlier run are kept as metrics.1.jsonl",
+     bit(Command::train)},
+    {"--trace", "FILE", "",
+     "write when the last step's actions ran, beside the plan: a trace for ui.perfetto.dev, or a page if FILE ends in .html",
+     bit(Command::train)},
+    {"--profile", "FILE", "",
+     "write the times of bodies and library calls, for `simulate --costs FILE`, and print the parts of the step",
+     bit(Command::train)},
+    {"--reference", "", "", "compare three steps with the one-device step instead of training",
+     bit(Command::train)},
+    {"--interpret", "", "", "interpret the device programs instead of compiling them",
+     bit(Command::train)},
     {"--check", "", "", "list the files that differ instead of writing them", bit(Command::fmt)},
-    {"--script", "FILE", "", "answer the lines of a file, each after its prompt", bit(Command::repl)},
-    {"--stdio", "", "", "no effect: the server always does this; some editors pass it", bit(Command::lsp)},
+    {"--script", "FILE", "", "answer the lines of a file, each after its prompt",
+     bit(Command::repl)},
+    {"--stdio", "", "", "no effect: the server always does this; some editors pass it",
+     bit(Command::lsp)},
     {"--help", "", "", "show the help of the command", kAll},
 };
 
@@ -153,19 +213,23 @@ bool one_of(const std::string& word, std::initializer_list<const char*> words) {
 /// Stores the value of an option; an error text when it is no such value.
 std::string store(const OptionRow& option, const std::string& value, Arguments& arguments) {
   const std::string name = option.name;
-  if (value.empty() && option.value[0] != '\0') return "`" + name + "` lacks its value: write `" + name + " " + option.value + "`";
+  if (value.empty() && option.value[0] != '\0')
+    return "`" + name + "` lacks its value: write `" + name + " " + option.value + "`";
   if (name == "-D") {
     const std::size_t equals = value.find('=');
     if (equals == std::string::npos || equals == 0) return "`-D " + value + "` is no `NAME=VALUE`";
     arguments.overrides.push_back({value.substr(0, equals), value.substr(equals + 1)});
   } else if (name == "--format") {
-    if (!one_of(value, {"text", "json", "pir", "svg", "html", "perfetto"})) return "`--format " + value + "` is no format: write `text` or `json`, or one that `piper show --help` has";
+    if (!one_of(value, {"text", "json", "pir", "svg", "html", "perfetto"}))
+      return "`--format " + value +
+             "` is no format: write `text` or `json`, or one that `piper show --help` has";
     arguments.format = value;
   } else if (name == "-o") {
     arguments.output = value;
   } else if (name == "--level") {
     if (!one_of(value, {"built", "split", "placed", "communicating", "ordered", "planned"})) {
-      return "`--level " + value + "` is no level: write `built`, `split`, `placed`, `communicating`, `ordered` or `planned`";
+      return "`--level " + value +
+             "` is no level: write `built`, `split`, `placed`, `communicating`, `ordered` or `planned`";
     }
     arguments.level = value;
   } else if (name == "--cost") {
@@ -181,18 +245,23 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
   } else if (name == "--keep") {
     arguments.kept_forward = value;
   } else if (name == "--stages") {
-    if (!one_of(value, {"cost", "equal"})) return "`--stages " + value + "` is no rule: write `--stages cost` or `--stages equal`";
+    if (!one_of(value, {"cost", "equal"}))
+      return "`--stages " + value + "` is no rule: write `--stages cost` or `--stages equal`";
     arguments.stages = value;
   } else if (name == "--print-after") {
-    if (!one_of(value, {"build", "split", "place", "replicate", "drop_backward", "communicate", "order", "insert_collectives", "offload", "plan", "all"})) {
-      return "`--print-after " + value + "` is no pass: write `build`, `split`, `place`, `replicate`, `drop_backward`, `communicate`, `order`, `insert_collectives`, `offload`, `plan` or `all`";
+    if (!one_of(value, {"build", "split", "place", "replicate", "drop_backward", "communicate",
+                        "order", "insert_collectives", "offload", "plan", "all"})) {
+      return "`--print-after " + value +
+             "` is no pass: write `build`, `split`, `place`, `replicate`, `drop_backward`, `communicate`, `order`, `insert_collectives`, `offload`, `plan` or `all`";
     }
     arguments.print_after = value;
   } else if (name == "--device") {
-    if (!one_of(value, {"cpu", "cuda"})) return "`--device " + value + "` is no device: write `--device cpu` or `--device cuda`";
+    if (!one_of(value, {"cpu", "cuda"}))
+      return "`--device " + value + "` is no device: write `--device cpu` or `--device cuda`";
     arguments.device = value;
   } else if (name == "--transport") {
-    if (value != "local") return "`--transport " + value + "` is not available: write `--transport local`";
+    if (value != "local")
+      return "`--transport " + value + "` is not available: write `--transport local`";
     arguments.transport = value;
   } else if (name == "--out") {
     arguments.out_folder = value;
@@ -221,7 +290,8 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     if (!count) return "`" + name + " " + value + "` is no whole number";
     if (name == "-n") arguments.ranks = count;
     if (name == "--steps") {
-      if (*count == 0) return "`--steps 0` trains nothing: write at least 1, or `piper check` to run nothing";
+      if (*count == 0)
+        return "`--steps 0` trains nothing: write at least 1, or `piper check` to run nothing";
       arguments.steps = count;
     }
     if (name == "--threads") {
@@ -240,24 +310,36 @@ std::string wrong_use(const CommandRow& command, const Arguments& arguments) {
     if (command.most_words == kAnyNumber) {
       counts += " or more";
     } else if (command.most_words > command.least_words) {
-      counts += (command.most_words > command.least_words + 1 ? " to " : " or ") + std::to_string(command.most_words);
+      counts += (command.most_words > command.least_words + 1 ? " to " : " or ") +
+                std::to_string(command.most_words);
     }
-    return "`" + std::string(command.name) + "` takes " + counts + (counts == "1" ? " argument" : " arguments") + " and has " + std::to_string(words) + ": write `" +
-           command.usage + "`";
+    return "`" + std::string(command.name) + "` takes " + counts +
+           (counts == "1" ? " argument" : " arguments") + " and has " + std::to_string(words) +
+           ": write `" + command.usage + "`";
   }
   if (arguments.command == Command::compare) {
     constexpr std::size_t kMaxRows = 256;
     std::size_t rows = words;
-    for (const lower::Override& each : arguments.overrides) rows *= std::min(views::alternatives(each).size(), kMaxRows + 1);
-    if (rows > kMaxRows) return "`compare` has " + std::to_string(kMaxRows) + " rows at most, and these sizes are " + std::to_string(rows);
+    for (const lower::Override& each : arguments.overrides)
+      rows *= std::min(views::alternatives(each).size(), kMaxRows + 1);
+    if (rows > kMaxRows)
+      return "`compare` has " + std::to_string(kMaxRows) + " rows at most, and these sizes are " +
+             std::to_string(rows);
   }
-  if (arguments.command == Command::build && arguments.output.empty()) return "`build` needs a folder to write to: write `" + std::string(command.usage) + "`";
-  if (arguments.reference && !arguments.trace.empty()) return "`--trace` is of a training run: leave out `--reference`";
-  if (arguments.reference && !arguments.profile.empty()) return "`--profile` is of a training run: leave out `--reference`";
-  if (!arguments.trace.empty() && arguments.trace == arguments.profile) return "`--trace` and `--profile` name one file: give each its own";
+  if (arguments.command == Command::build && arguments.output.empty())
+    return "`build` needs a folder to write to: write `" + std::string(command.usage) + "`";
+  if (arguments.reference && !arguments.trace.empty())
+    return "`--trace` is of a training run: leave out `--reference`";
+  if (arguments.reference && !arguments.profile.empty())
+    return "`--profile` is of a training run: leave out `--reference`";
+  if (!arguments.trace.empty() && arguments.trace == arguments.profile)
+    return "`--trace` and `--profile` name one file: give each its own";
   const bool page = arguments.command == Command::compare && arguments.format == "html";
-  if (arguments.command != Command::show && !page && !one_of(arguments.format, {"", "text", "json"})) return "`--format " + arguments.format + "` is only for `show`";
-  const bool of_operations = !arguments.cost.empty() || !arguments.kept_weights.empty() || !arguments.kept_forward.empty() || !arguments.stages.empty();
+  if (arguments.command != Command::show && !page &&
+      !one_of(arguments.format, {"", "text", "json"}))
+    return "`--format " + arguments.format + "` is only for `show`";
+  const bool of_operations = !arguments.cost.empty() || !arguments.kept_weights.empty() ||
+                             !arguments.kept_forward.empty() || !arguments.stages.empty();
   if (of_operations && !(arguments.rates + arguments.costs_file + arguments.machine).empty()) {
     return "costs of operations (`--cost`, `--w`, `--keep`, `--stages`) and of the plan's actions (`--rates`, `--costs`, `--machine`) are two simulations: write those of one";
   }
@@ -274,12 +356,14 @@ const CommandRow* find_command(const std::string& word, std::string& error) {
     names.push_back(row.name);
   }
   const auto meant = nearest(word, names);
-  error = "`" + word + "` is no command" + (meant ? "; did you mean `" + *meant + "`?" : "; `piper --help` lists them");
+  error = "`" + word + "` is no command" +
+          (meant ? "; did you mean `" + *meant + "`?" : "; `piper --help` lists them");
   return nullptr;
 }
 
 /// The row of an option of the command; null after setting `error`.
-const OptionRow* find_option(const CommandRow& command, const std::string& name, std::string& error) {
+const OptionRow* find_option(const CommandRow& command, const std::string& name,
+                             std::string& error) {
   const OptionRow* option = nullptr;
   std::vector<std::string> names;
   std::string owner;  // another command that has the option
@@ -288,7 +372,8 @@ const OptionRow* find_option(const CommandRow& command, const std::string& name,
     if (name == row.name && here) option = &row;
     if (here && row.name[1] == '-') names.push_back(row.name);
     for (const CommandRow& other : kCommands) {
-      if (name == row.name && owner.empty() && (row.commands & bit(other.command))) owner = other.name;
+      if (name == row.name && owner.empty() && (row.commands & bit(other.command)))
+        owner = other.name;
     }
   }
   if (option) return option;
@@ -310,7 +395,9 @@ struct WrittenOption {
 };
 
 WrittenOption split_option(const std::string& word) {
-  if (!word.starts_with("--")) return word.size() > 2 ? WrittenOption{word.substr(0, 2), word.substr(2)} : WrittenOption{word, std::nullopt};
+  if (!word.starts_with("--"))
+    return word.size() > 2 ? WrittenOption{word.substr(0, 2), word.substr(2)}
+                           : WrittenOption{word, std::nullopt};
   const std::size_t equals = word.find('=');
   if (equals == std::string::npos) return {word, std::nullopt};
   return {word.substr(0, equals), word.substr(equals + 1)};
@@ -355,7 +442,8 @@ bool parse_arguments(std::span<const std::string> words, Arguments& arguments, s
     }
     if (takes_value && !written.value) {
       if (++at == words.size()) {
-        error = "`" + written.name + "` lacks its value: write `" + written.name + " " + option->value + "`";
+        error = "`" + written.name + "` lacks its value: write `" + written.name + " " +
+                option->value + "`";
         return false;
       }
       written.value = words[at];
@@ -378,25 +466,35 @@ std::string help_text(std::optional<Command> command) {
   std::string text;
   if (command && *command != Command::help) {
     const CommandRow& shown = row_of(*command);
-    text = "usage: " + std::string(shown.usage) + " [OPTIONS]\n\n" + shown.details + "\n\n" + shown.input + (shown.input[0] ? "\n" : "") + "Options:\n";
+    text = "usage: " + std::string(shown.usage) + " [OPTIONS]\n\n" + shown.details + "\n\n" +
+           shown.input + (shown.input[0] ? "\n" : "") + "Options:\n";
     for (const OptionRow& option : kOptions) {
       if (!(option.commands & bit(*command))) continue;
       const std::string initial = option.initial[0] ? " [" + std::string(option.initial) + "]" : "";
-      text += row(std::string(option.name) + (option.value[0] ? " " + std::string(option.value) : ""), 24, option.summary + initial);
+      text +=
+          row(std::string(option.name) + (option.value[0] ? " " + std::string(option.value) : ""),
+              24, option.summary + initial);
     }
-    const std::vector<runtime::OptionRow> variables = *command == Command::train ? environment_variables() : *command == Command::repl ? session_variables() : std::vector<runtime::OptionRow>();
+    const std::vector<runtime::OptionRow> variables =
+        *command == Command::train  ? environment_variables()
+        : *command == Command::repl ? session_variables()
+                                    : std::vector<runtime::OptionRow>();
     if (!variables.empty()) {
       text += "\nEnvironment:\n";
       for (const runtime::OptionRow& option : variables) {
-        text += row(std::string(option.name) + "=" + option.type, 36, std::string(option.meaning) + " [" + option.initial + "]");
+        text += row(std::string(option.name) + "=" + option.type, 36,
+                    std::string(option.meaning) + " [" + option.initial + "]");
       }
     }
   } else {
-    text = "piper: a compiler and runtime for distributed training\n\nusage: piper COMMAND [ARGUMENTS] [OPTIONS]\n\nCommands:\n";
+    text =
+        "piper: a compiler and runtime for distributed training\n\nusage: piper COMMAND [ARGUMENTS] [OPTIONS]\n\nCommands:\n";
     for (const CommandRow& shown : kCommands) text += row(shown.name, 12, shown.summary);
-    text += "\n`piper COMMAND --help` shows the arguments and options of a command, `piper --version` the version.\n";
+    text +=
+        "\n`piper COMMAND --help` shows the arguments and options of a command, `piper --version` the version.\n";
   }
-  return text + "\nExit codes: 0 clean, 1 diagnostics or a failed run, 2 wrong usage, 130 interrupted.\n";
+  return text +
+         "\nExit codes: 0 clean, 1 diagnostics or a failed run, 2 wrong usage, 130 interrupted.\n";
 }
 
 }  // namespace piper::tools

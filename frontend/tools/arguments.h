@@ -16,35 +16,49 @@
 
 namespace piper::tools {
 
-enum class Command : std::uint8_t { check, show, simulate, compare, train, build, explain, fmt, repl, lsp, completion, doctor, help };
+enum class Command : std::uint8_t {
+  check,
+  show,
+  simulate,
+  compare,
+  train,
+  build,
+  explain,
+  fmt,
+  repl,
+  lsp,
+  completion,
+  doctor,
+  help
+};
 
 struct Arguments {
   Command command = Command::help;
-  std::vector<std::string> positional;          // after the command
-  std::vector<lower::Override> overrides;       // -D name=value, in order
-  std::string format;                           // --format; empty: the command's own
-  std::string output;                           // -o
+  std::vector<std::string> positional;     // after the command
+  std::vector<lower::Override> overrides;  // -D name=value, in order
+  std::string format;                      // --format; empty: the command's own
+  std::string output;                      // -o
   // Show dag --level; empty: planned, or that of the file.
   std::string level;
   std::string cost, rates, costs_file, machine;  // --cost, --rates, --costs, --machine
-  std::string kept_weights, kept_forward;       // --w, --keep
-  std::string stages;                           // --stages: `cost` or `equal`
-  std::string print_after;                      // --print-after
-  std::string device;                           // --device; empty: that of each train
-  std::string transport = "local";              // --transport
-  std::optional<std::uint64_t> ranks;           // -n
-  std::optional<std::uint64_t> steps;           // --steps
-  std::optional<std::uint64_t> threads;         // --threads
-  std::string out_folder;                       // --out
-  std::string trace, profile;                   // --trace, --profile
-  std::string script;                           // --script
-  bool locations = false;                       // --locations
-  bool bodies = false;                          // --bodies
-  bool reference = false;                       // --reference
-  bool interpret = false;                       // --interpret
-  bool check = false;                           // --check
-  bool help = false;                            // --help
-  bool version = false;                         // --version
+  std::string kept_weights, kept_forward;        // --w, --keep
+  std::string stages;                            // --stages: `cost` or `equal`
+  std::string print_after;                       // --print-after
+  std::string device;                            // --device; empty: that of each train
+  std::string transport = "local";               // --transport
+  std::optional<std::uint64_t> ranks;            // -n
+  std::optional<std::uint64_t> steps;            // --steps
+  std::optional<std::uint64_t> threads;          // --threads
+  std::string out_folder;                        // --out
+  std::string trace, profile;                    // --trace, --profile
+  std::string script;                            // --script
+  bool locations = false;                        // --locations
+  bool bodies = false;                           // --bodies
+  bool reference = false;                        // --reference
+  bool interpret = false;                        // --interpret
+  bool check = false;                            // --check
+  bool help = false;                             // --help
+  bool version = false;                          // --version
 };
 
 struct CommandRow {
@@ -58,9 +72,9 @@ struct CommandRow {
 };
 
 struct OptionRow {
-  const char* name;      // `--steps`
-  const char* value;     // `N`; empty: a switch
-  const char* initial;   // shown default; empty: none
+  const char* name;     // `--steps`
+  const char* value;    // `N`; empty: a switch
+  const char* initial;  // shown default; empty: none
   const char* summary;
   std::uint32_t commands;  // bit per Command
 };

@@ -11,7 +11,10 @@ namespace {
 /// A pipe can be read once, by `train`; if it were opened here, its writer would find the reader
 /// gone.
 void report_pipe(Session& session, const directive::Data& data) {
-  session.sink().report(Code::data_not_here, data.path_loc, "`{}` is a pipe, which is not looked into", data.path).hint("`train` reads it: somebody has to write to it then");
+  session.sink()
+      .report(Code::data_not_here, data.path_loc, "`{}` is a pipe, which is not looked into",
+              data.path)
+      .hint("`train` reads it: somebody has to write to it then");
 }
 
 /// A plan does not depend on the text, and it may run on another machine: an error of `train` is a
@@ -27,12 +30,18 @@ void look_for_data(Session& session, const lower::Lowered& lowered) {
         report_pipe(session, **data);
         continue;
       }
-      if (const auto rows = size ? read_arrays(session, lowered.model, **data, failure) : std::nullopt) {
+      if (const auto rows =
+              size ? read_arrays(session, lowered.model, **data, failure) : std::nullopt) {
         batches_fit(session, lowered, **data, *rows, Code::data_not_here);
         continue;
       }
-      const std::string line = failure.place.line > 0 ? "`" + failure.place.file + "` line " + std::to_string(failure.place.line) + ": " : "";
-      session.sink().report(Code::data_not_here, (*data)->path_loc, "{}", line + failure.message).hint("`train` needs it: {}", failure.hint);
+      const std::string line =
+          failure.place.line > 0
+              ? "`" + failure.place.file + "` line " + std::to_string(failure.place.line) + ": "
+              : "";
+      session.sink()
+          .report(Code::data_not_here, (*data)->path_loc, "{}", line + failure.message)
+          .hint("`train` needs it: {}", failure.hint);
       continue;
     }
     const std::optional<std::uint64_t> bytes = runtime::text_size((*data)->path, failure);
@@ -40,13 +49,17 @@ void look_for_data(Session& session, const lower::Lowered& lowered) {
       report_pipe(session, **data);
       continue;
     }
-    if (bytes && runtime::holds_window((*data)->path, *bytes, window_of(session, **data), failure)) {
+    if (bytes &&
+        runtime::holds_window((*data)->path, *bytes, window_of(session, **data), failure)) {
       const auto text = runtime::read_text((*data)->path, failure, kTextLookedThrough);
       if (text) look_for_bytes(session, lowered.model, **data, *text);
-      batches_fit(session, lowered, **data, (*bytes - 1) / window_of(session, **data), Code::data_not_here);
+      batches_fit(session, lowered, **data, (*bytes - 1) / window_of(session, **data),
+                  Code::data_not_here);
       continue;
     }
-    session.sink().report(Code::data_not_here, (*data)->path_loc, "{}", failure.message).hint("`train` needs it: {}", failure.hint);
+    session.sink()
+        .report(Code::data_not_here, (*data)->path_loc, "{}", failure.message)
+        .hint("`train` needs it: {}", failure.hint);
   }
 }
 
@@ -57,7 +70,8 @@ constexpr std::size_t kBytesPerOperation = 640;
 std::size_t count_operations(const directive::Strategy& strategy) {
   std::size_t operations = 0;
   for (const directive::Directive& directive : strategy.directives) {
-    if (const auto* order = std::get_if<directive::Order>(&directive)) operations += order->ops.size();
+    if (const auto* order = std::get_if<directive::Order>(&directive))
+      operations += order->ops.size();
   }
   return operations;
 }

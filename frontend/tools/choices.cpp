@@ -2,7 +2,9 @@
 
 namespace piper::tools {
 
-bool takes(const OptionRow& option, Command command) { return (option.commands >> static_cast<unsigned>(command) & 1) != 0; }
+bool takes(const OptionRow& option, Command command) {
+  return (option.commands >> static_cast<unsigned>(command) & 1) != 0;
+}
 
 std::vector<std::string_view> choices_of(const OptionRow& option) {
   const std::string_view name = option.name;
@@ -12,7 +14,10 @@ std::vector<std::string_view> choices_of(const OptionRow& option) {
     return {"text", "json"};
   }
   if (name == "--level") return {"built", "split", "placed", "communicating", "ordered", "planned"};
-  if (name == "--print-after") return {"build", "split", "place", "replicate", "drop_backward", "communicate", "order", "insert_collectives", "offload", "plan", "all"};
+  if (name == "--print-after")
+    return {"build",         "split",       "place", "replicate",
+            "drop_backward", "communicate", "order", "insert_collectives",
+            "offload",       "plan",        "all"};
   if (name == "--device") return {"cpu", "cuda"};
   if (name == "--transport") return {"local"};
   return {};
@@ -20,7 +25,9 @@ std::vector<std::string_view> choices_of(const OptionRow& option) {
 
 std::vector<std::string_view> choices_of(Command command, std::size_t place) {
   if (place > 0) return {};
-  if (command == Command::show) return {"ast", "graph", "orders", "grid", "timeline", "memory", "comm", "metrics", "dag", "program"};
+  if (command == Command::show)
+    return {"ast",    "graph", "orders",  "grid", "timeline",
+            "memory", "comm",  "metrics", "dag",  "program"};
   if (command == Command::completion) return {"bash", "zsh", "fish", "man"};
   if (command != Command::help) return {};
   std::vector<std::string_view> commands;
@@ -30,8 +37,13 @@ std::vector<std::string_view> choices_of(Command command, std::size_t place) {
 
 WordKind word_kind(Command command) {
   switch (command) {
-    case Command::check: case Command::show: case Command::simulate: case Command::compare: case Command::build: return WordKind::input;
-    case Command::train: case Command::fmt: return WordKind::program;
+    case Command::check:
+    case Command::show:
+    case Command::simulate:
+    case Command::compare:
+    case Command::build: return WordKind::input;
+    case Command::train:
+    case Command::fmt: return WordKind::program;
     case Command::explain: return WordKind::schedule_or_code;
     default: return WordKind::other;
   }

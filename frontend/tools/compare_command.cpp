@@ -27,7 +27,8 @@ int run_compare(Console& console, const Arguments& arguments) {
       const views::Sizes& sizes = sweep[i];
       Session& session = sessions.emplace_back(console, arguments);
       const auto [input, name] = views::taken_apart(word);
-      const views::Look look{input, name, word + sizes.name, costs[i], sizes.overrides, arguments.format == "html"};
+      const views::Look look{
+          input, name, word + sizes.name, costs[i], sizes.overrides, arguments.format == "html"};
       auto compared = views::look_at(session.compilation(), look, taken, session.sink());
       if (compared) all.push_back(std::move(*compared));
       complete = complete && !session.sink().has_errors();
@@ -38,17 +39,23 @@ int run_compare(Console& console, const Arguments& arguments) {
   Session& last = sessions.back();
   for (std::size_t i = 0; costs.front().machine && i < taken.size(); ++i) {
     const std::vector<std::string>& params = costs.front().machine->params;
-    taken[i] = taken[i] || std::find(params.begin(), params.end(), arguments.overrides[i].name) != params.end();
+    taken[i] = taken[i] ||
+               std::find(params.begin(), params.end(), arguments.overrides[i].name) != params.end();
   }
   for (std::size_t i = 0; complete && i < taken.size(); ++i) {
     if (taken[i]) continue;
-    last.sink().report(Code::override_unknown, SourceRange(), "`-D {}` names a parameter that no compared program has", arguments.overrides[i].name);
+    last.sink().report(Code::override_unknown, SourceRange(),
+                       "`-D {}` names a parameter that no compared program has",
+                       arguments.overrides[i].name);
     return last.finish();
   }
   if (all.empty()) return kDiagnostics;
   std::string text;
   if (json) {
-    llvm::raw_string_ostream(text) << llvm::json::Value(llvm::json::Object{{"schema", 1}, {"schedules", views::comparison_json(all)}}) << "\n";
+    llvm::raw_string_ostream(text)
+        << llvm::json::Value(
+               llvm::json::Object{{"schema", 1}, {"schedules", views::comparison_json(all)}})
+        << "\n";
   } else if (arguments.format == "html") {
     std::vector<pictures::Picture> pictures;
     for (views::Compared& each : all) pictures.push_back(std::move(*each.picture));

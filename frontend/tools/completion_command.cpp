@@ -19,7 +19,8 @@ std::string quoted(std::string_view text) {
 template <typename Words>
 std::string joined(const Words& words, std::string_view separator = " ") {
   std::string text;
-  for (const auto& word : words) text += (text.empty() ? "" : std::string(separator)) + std::string(word);
+  for (const auto& word : words)
+    text += (text.empty() ? "" : std::string(separator)) + std::string(word);
   return text;
 }
 
@@ -42,7 +43,8 @@ std::string bash_value(const OptionRow& option) {
 
 std::string bash_input(WordKind kind, const std::string& schedules) {
   switch (kind) {
-    case WordKind::input: return "_piper_take -d; _piper_take -f -X '!*.@(pipe|pir)'; " + bash_words(schedules);
+    case WordKind::input:
+      return "_piper_take -d; _piper_take -f -X '!*.@(pipe|pir)'; " + bash_words(schedules);
     case WordKind::program: return "_piper_take -d; _piper_take -f -X '!*.pipe'";
     case WordKind::schedule_or_code: return bash_words(schedules);
     case WordKind::other: break;
@@ -62,11 +64,16 @@ std::string bash_script(const std::string& schedules) {
       names.emplace_back(option.name);
       if (!takes_value(option)) continue;
       valued.emplace_back(option.name);
-      values += "    " + quoted(name + " " + option.name) + ") " + bash_value(option) + "; return ;;\n";
+      values +=
+          "    " + quoted(name + " " + option.name) + ") " + bash_value(option) + "; return ;;\n";
     }
-    options += "    " + name + ") options=" + quoted(joined(names)) + " valued=" + quoted(" " + joined(valued) + " ") + " ;;\n";
-    if (const auto choices = choices_of(row.command, 0); !choices.empty()) words += "    " + quoted(name + " 0") + ") " + bash_words(joined(choices)) + " ;;\n";
-    if (word_kind(row.command) != WordKind::other) words += "    " + quoted(name + " ") + "*) " + bash_input(word_kind(row.command), schedules) + " ;;\n";
+    options += "    " + name + ") options=" + quoted(joined(names)) +
+               " valued=" + quoted(" " + joined(valued) + " ") + " ;;\n";
+    if (const auto choices = choices_of(row.command, 0); !choices.empty())
+      words += "    " + quoted(name + " 0") + ") " + bash_words(joined(choices)) + " ;;\n";
+    if (word_kind(row.command) != WordKind::other)
+      words += "    " + quoted(name + " ") + "*) " + bash_input(word_kind(row.command), schedules) +
+               " ;;\n";
   }
   commands.insert(commands.end(), {"--help", "--version"});
   return "# Adds what `compgen` gives, a line each: names may have blanks.\n"
@@ -79,11 +86,17 @@ std::string bash_script(const std::string& schedules) {
          "_piper() {\n"
          "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} options= valued= place=0 at\n"
          "  COMPREPLY=()\n"
-         "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    " + bash_words(joined(commands)) + "\n    return\n  fi\n"
+         "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    " +
+         bash_words(joined(commands)) +
+         "\n    return\n  fi\n"
          "  # `--format=json` comes as three words.\n"
          "  if [ \"$word\" = = ]; then\n    word=\n  elif [ \"$before\" = = ]; then\n    before=${COMP_WORDS[COMP_CWORD-2]}\n  fi\n"
-         "  case \"$command $before\" in\n" + values + "  esac\n"
-         "  case $command in\n" + options + "  esac\n"
+         "  case \"$command $before\" in\n" +
+         values +
+         "  esac\n"
+         "  case $command in\n" +
+         options +
+         "  esac\n"
          "  case $word in -*)\n    _piper_words \"$options\"\n    return\n  esac\n"
          "  for ((at = 2; at < COMP_CWORD; ++at)); do\n"
          "    case ${COMP_WORDS[at]} in\n"
@@ -91,7 +104,9 @@ std::string bash_script(const std::string& schedules) {
          "      *) place=$((place + 1)) ;;\n"
          "    esac\n"
          "  done\n"
-         "  case \"$command $place\" in\n" + words + "  esac\n"
+         "  case \"$command $place\" in\n" +
+         words +
+         "  esac\n"
          "}\n"
          "complete -o filenames -F _piper piper\n";
 }
@@ -108,7 +123,10 @@ std::string zsh_text(std::string_view text) {
 
 std::string zsh_value(const OptionRow& option) {
   const auto choices = choices_of(option);
-  const std::string action = is_file(option) ? "_files" : is_folder(option) ? "_files -/" : choices.empty() ? "" : "(" + joined(choices) + ")";
+  const std::string action = is_file(option)     ? "_files"
+                             : is_folder(option) ? "_files -/"
+                             : choices.empty()   ? ""
+                                                 : "(" + joined(choices) + ")";
   return ":" + std::string(option.value) + ":" + action;
 }
 
@@ -128,36 +146,54 @@ std::string zsh_script(const std::string& schedules) {
     commands += "  " + quoted(std::string(command.name) + ":" + zsh_text(command.summary)) + "\n";
     cases += "  " + std::string(command.name) + ") _arguments";
     for (const OptionRow& option : option_rows()) {
-      if (takes(option, command.command)) cases += " \\\n    " + quoted("*" + std::string(option.name) + "[" + zsh_text(option.summary) + "]" + (takes_value(option) ? zsh_value(option) : ""));
+      if (takes(option, command.command))
+        cases +=
+            " \\\n    " + quoted("*" + std::string(option.name) + "[" + zsh_text(option.summary) +
+                                 "]" + (takes_value(option) ? zsh_value(option) : ""));
     }
-    if (const auto choices = choices_of(command.command, 0); !choices.empty()) cases += " \\\n    " + quoted("1:word:(" + joined(choices) + ")");
-    if (const std::string input = zsh_input(word_kind(command.command), schedules); !input.empty()) cases += " \\\n    " + input;
+    if (const auto choices = choices_of(command.command, 0); !choices.empty())
+      cases += " \\\n    " + quoted("1:word:(" + joined(choices) + ")");
+    if (const std::string input = zsh_input(word_kind(command.command), schedules); !input.empty())
+      cases += " \\\n    " + input;
     cases += " ;;\n";
   }
-  return "#compdef piper\n_piper_inputs() {\n  _alternative 'files:file:_files -g \"*.(pipe|pir)\"' " + quoted("schedules:schedule of the library:(" + schedules + ")") + "\n}\n" +
-         "local -a commands=(\n" + commands + ")\nif (( CURRENT == 2 )); then\n  _describe command commands\n  return\nfi\n" +
-         "local command=$words[2]\n(( CURRENT-- ))\nshift words\ncase $command in\n" + cases + "esac\n";
+  return "#compdef piper\n_piper_inputs() {\n  _alternative 'files:file:_files -g \"*.(pipe|pir)\"' " +
+         quoted("schedules:schedule of the library:(" + schedules + ")") + "\n}\n" +
+         "local -a commands=(\n" + commands +
+         ")\nif (( CURRENT == 2 )); then\n  _describe command commands\n  return\nfi\n" +
+         "local command=$words[2]\n(( CURRENT-- ))\nshift words\ncase $command in\n" + cases +
+         "esac\n";
 }
 
 std::string fish_script(const std::string& schedules) {
   std::string text;
   for (const CommandRow& command : command_rows()) {
-    const std::string name = command.name, head = "complete -c piper -n '__fish_seen_subcommand_from " + name;
-    text += "complete -c piper -f -n __fish_use_subcommand -a " + name + " -d " + quoted(command.summary) + "\n";
+    const std::string name = command.name,
+                      head = "complete -c piper -n '__fish_seen_subcommand_from " + name;
+    text += "complete -c piper -f -n __fish_use_subcommand -a " + name + " -d " +
+            quoted(command.summary) + "\n";
     for (const OptionRow& option : option_rows()) {
       if (!takes(option, command.command)) continue;
       const std::string_view word = option.name;
-      const std::string flag = word.starts_with("--") ? "-l " + std::string(word.substr(2)) : word.size() == 2 ? "-s " + std::string(word.substr(1)) : "-o " + std::string(word.substr(1));
+      const std::string flag = word.starts_with("--") ? "-l " + std::string(word.substr(2))
+                               : word.size() == 2     ? "-s " + std::string(word.substr(1))
+                                                      : "-o " + std::string(word.substr(1));
       const auto choices = choices_of(option);
-      const std::string value = !takes_value(option) ? "" : is_file(option) || is_folder(option) ? " -r" : choices.empty() ? " -x" : " -x -a " + quoted(joined(choices));
+      const std::string value = !takes_value(option)                   ? ""
+                                : is_file(option) || is_folder(option) ? " -r"
+                                : choices.empty()                      ? " -x"
+                                                  : " -x -a " + quoted(joined(choices));
       text += head + "' " + flag + value + " -d " + quoted(option.summary) + "\n";
     }
     const std::string words = std::to_string(2 + words_before_input(command.command));
     if (const auto choices = choices_of(command.command, 0); !choices.empty()) {
-      text += head + "; and test (count (commandline -opc)) -eq 2' -f -a " + quoted(joined(choices)) + "\n";
+      text += head + "; and test (count (commandline -opc)) -eq 2' -f -a " +
+              quoted(joined(choices)) + "\n";
     }
     const WordKind kind = word_kind(command.command);
-    if (kind == WordKind::input || kind == WordKind::schedule_or_code) text += head + "; and test (count (commandline -opc)) -ge " + words + "' -a " + quoted(schedules) + "\n";
+    if (kind == WordKind::input || kind == WordKind::schedule_or_code)
+      text += head + "; and test (count (commandline -opc)) -ge " + words + "' -a " +
+              quoted(schedules) + "\n";
   }
   return text;
 }
@@ -177,7 +213,9 @@ int run_completion(Console& console, const Arguments& arguments) {
   } else if (shell == "man") {
     console.out << man_page();
   } else {
-    console.err << "piper: `" << shell << "` is no shell that is known: write `bash`, `zsh` or `fish`, or `man` for the man page\n";
+    console.err
+        << "piper: `" << shell
+        << "` is no shell that is known: write `bash`, `zsh` or `fish`, or `man` for the man page\n";
     return kUsage;
   }
   return kClean;

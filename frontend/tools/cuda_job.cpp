@@ -17,14 +17,18 @@ using backend::cuda::Compiled;
 using backend::cuda::Nvrtc;
 using runtime::Failure;
 
-constexpr const char* kDoctor = "`piper doctor` lists what was found and what to install; `--device cpu` trains without a GPU";
+constexpr const char* kDoctor =
+    "`piper doctor` lists what was found and what to install; `--device cpu` trains without a GPU";
 
-Failure missing(std::string what) { return {.code = runtime::kCudaMissing, .message = std::move(what), .hint = kDoctor}; }
+Failure missing(std::string what) {
+  return {.code = runtime::kCudaMissing, .message = std::move(what), .hint = kDoctor};
+}
 
 /// The GPU of this machine. Kernels that were compiled once are kept in the cache of programs.
 class ThisMachine final : public CudaMachine {
  public:
-  explicit ThisMachine(const std::map<std::string, std::string>& environment) : environment_(environment), cache_(jit_options(environment).cache_folder) {}
+  explicit ThisMachine(const std::map<std::string, std::string>& environment)
+      : environment_(environment), cache_(jit_options(environment).cache_folder) {}
 
   std::unique_ptr<runtime::cuda::Driver> open(std::uint32_t gpu, Failure& failure) override {
     runtime::cuda::set_driver_defaults();
@@ -40,7 +44,9 @@ class ThisMachine final : public CudaMachine {
     // A launcher may show each process its own GPU alone.
     if (devices.gpus.size() == 1) gpu = 0;
     if (gpu >= devices.gpus.size()) {
-      failure = missing("this is process " + std::to_string(gpu) + " of its machine, whose NVIDIA driver lists " + std::to_string(devices.gpus.size()) + " GPUs");
+      failure = missing("this is process " + std::to_string(gpu) +
+                        " of its machine, whose NVIDIA driver lists " +
+                        std::to_string(devices.gpus.size()) + " GPUs");
       return nullptr;
     }
     architecture_ = devices.gpus[gpu].capability;
@@ -53,11 +59,14 @@ class ThisMachine final : public CudaMachine {
     runtime::cuda::GpuChoice choice;
     choice.gpu = static_cast<int>(gpu);
     choice.least_version = nvrtc_->major() * 1000;
-    backend::cuda::open_library(environment_, "libcublasLt.so", {}, choice.cublas_lt, choice.no_cublas_lt);
+    backend::cuda::open_library(environment_, "libcublasLt.so", {}, choice.cublas_lt,
+                                choice.no_cublas_lt);
     const backend::cuda::Found torch = backend::cuda::find_torch_cuda(environment_);
     runtime::Options options;
-    if (const auto folder = environment_.find("PIPER_PLUGINS"); folder != environment_.end()) options.plugin_folder = folder->second;
-    choice.torch = {runtime::torch_plugin_path(options), torch.path, torch.version, torch.reason, choice.gpu};
+    if (const auto folder = environment_.find("PIPER_PLUGINS"); folder != environment_.end())
+      options.plugin_folder = folder->second;
+    choice.torch = {runtime::torch_plugin_path(options), torch.path, torch.version, torch.reason,
+                    choice.gpu};
     return runtime::cuda::open_gpu(choice, failure);
   }
 
@@ -70,14 +79,20 @@ class ThisMachine final : public CudaMachine {
     return runtime::cuda::open_nccl(path, failure);
   }
 
-  bool build(const backend::cuda::KernelSet& kernels, std::vector<std::string>& images, Failure& failure) override {
-    return compile(kernels.source(), images, failure) && compile(backend::cuda::runtime_kernels_source(), images, failure);
+  bool build(const backend::cuda::KernelSet& kernels, std::vector<std::string>& images,
+             Failure& failure) override {
+    return compile(kernels.source(), images, failure) &&
+           compile(backend::cuda::runtime_kernels_source(), images, failure);
   }
 
  private:
   bool compile(const std::string& source, std::vector<std::string>& images, Failure& failure) {
     constexpr std::size_t kDigest = 40;
-    const std::string name = "kernels-" + backend::digest(architecture_ + "\n" + nvrtc_->version() + "\n" + backend::cuda::headers_text() + source).substr(0, 24) + ".cubin";
+    const std::string name = "kernels-" +
+                             backend::digest(architecture_ + "\n" + nvrtc_->version() + "\n" +
+                                             backend::cuda::headers_text() + source)
+                                 .substr(0, 24) +
+                             ".cubin";
     std::string kept;
     if (!cache_.error() && cache_.read(name, kept) && kept.size() > kDigest) {
       const std::string seal = kept.substr(kept.size() - kDigest);
@@ -89,9 +104,12 @@ class ThisMachine final : public CudaMachine {
     }
     Compiled made = nvrtc_->compile(source, architecture_);
     if (!made.ok) {
-      failure = {.code = static_cast<std::uint32_t>(Code::generated_code_refused),
-                 .message = "NVRTC " + nvrtc_->version() + " did not compile the kernels for " + architecture_ + ": " + made.log.substr(0, made.log.find('\n')),
-                 .hint = "this is a fault of piper, not of the program, unless the GPU is newer than this NVRTC; `piper build --device cuda` writes the kernels"};
+      failure = {
+          .code = static_cast<std::uint32_t>(Code::generated_code_refused),
+          .message = "NVRTC " + nvrtc_->version() + " did not compile the kernels for " +
+                     architecture_ + ": " + made.log.substr(0, made.log.find('\n')),
+          .hint =
+              "this is a fault of piper, not of the program, unless the GPU is newer than this NVRTC; `piper build --device cuda` writes the kernels"};
       return false;
     }
     // A cache that cannot be written costs the next run a second.
@@ -112,7 +130,10 @@ std::unique_ptr<CudaDevice> open_cuda(Session& session, runtime::ProcessGroup* g
   auto device = std::make_unique<CudaDevice>();
   device->group = group;
   const Arguments& arguments = session.arguments();
-  device->asked = arguments.reference ? "--reference" : !arguments.trace.empty() || !arguments.profile.empty() ? "--trace or --profile" : "neither --reference nor --trace nor --profile";
+  device->asked = arguments.reference ? "--reference"
+                  : !arguments.trace.empty() || !arguments.profile.empty()
+                      ? "--trace or --profile"
+                      : "neither --reference nor --trace nor --profile";
   device->machine = session.console().cuda;
   if (device->machine == nullptr) {
     device->own = std::make_unique<ThisMachine>(session.console().environment);
@@ -139,13 +160,17 @@ std::unique_ptr<CudaDevice> open_cuda(Session& session, runtime::ProcessGroup* g
 namespace {
 
 /// Facts that have to be equal in all processes, each with a name for the message.
-std::vector<std::pair<std::string, std::string>> facts_of(const PiperJob& job, const std::string& asked) {
+std::vector<std::pair<std::string, std::string>> facts_of(const PiperJob& job,
+                                                          const std::string& asked) {
   std::string programs, held_out;
   for (std::uint32_t r = 0; r < job.num_ranks; ++r) {
     programs += std::string(job.ranks[r].program->hash) + "\n";
-    if (job.ranks[r].evaluation != nullptr) held_out += std::string(job.ranks[r].evaluation->hash) + "\n";
+    if (job.ranks[r].evaluation != nullptr)
+      held_out += std::string(job.ranks[r].evaluation->hash) + "\n";
   }
-  const auto short_digest = [](const std::string& text) { return text.empty() ? "none" : backend::digest(text).substr(0, 12); };
+  const auto short_digest = [](const std::string& text) {
+    return text.empty() ? "none" : backend::digest(text).substr(0, 12);
+  };
   return {{"options", asked},
           {"programs", short_digest(programs)},
           {"programs for held-out data", short_digest(held_out)},
@@ -155,9 +180,15 @@ std::vector<std::pair<std::string, std::string>> facts_of(const PiperJob& job, c
 }
 
 /// The same without a word to the other processes.
-std::unique_ptr<runtime::Executor> make_own_executor(CudaDevice& device, const backend::Job& job, PiperJob& tables, const runtime::ExecutorOptions& options, Failure& failure) {
-  if (!device.driver && !(device.driver = device.machine->open(device.gpu(), failure))) return nullptr;
-  if (device.group != nullptr && !device.nccl && !(device.nccl = device.machine->open_nccl(failure))) return nullptr;
+std::unique_ptr<runtime::Executor> make_own_executor(CudaDevice& device, const backend::Job& job,
+                                                     PiperJob& tables,
+                                                     const runtime::ExecutorOptions& options,
+                                                     Failure& failure) {
+  if (!device.driver && !(device.driver = device.machine->open(device.gpu(), failure)))
+    return nullptr;
+  if (device.group != nullptr && !device.nccl &&
+      !(device.nccl = device.machine->open_nccl(failure)))
+    return nullptr;
   runtime::Processes processes;
   std::size_t first = 0;
   if (device.group != nullptr) {
@@ -176,16 +207,21 @@ std::unique_ptr<runtime::Executor> make_own_executor(CudaDevice& device, const b
     programs.training.push_back(job.enqueue(rank, false));
     if (job.evaluation() != nullptr) programs.evaluation.push_back(job.enqueue(rank, true));
   }
-  auto made = runtime::cuda::make_cuda_device(std::move(programs), std::move(device.driver), std::move(device.nccl));
+  auto made = runtime::cuda::make_cuda_device(std::move(programs), std::move(device.driver),
+                                              std::move(device.nccl));
   return runtime::Executor::create(tables, std::move(made), options, failure, processes);
 }
 
 }  // namespace
 
-std::unique_ptr<runtime::Executor> make_cuda_executor(CudaDevice& device, const backend::Job& job, PiperJob& tables, const runtime::ExecutorOptions& options, Failure& failure) {
+std::unique_ptr<runtime::Executor> make_cuda_executor(CudaDevice& device, const backend::Job& job,
+                                                      PiperJob& tables,
+                                                      const runtime::ExecutorOptions& options,
+                                                      Failure& failure) {
   auto made = make_own_executor(device, job, tables, options, failure);
   // Processes that wait for this one get the reason of its failure.
-  if (!made && device.group != nullptr && !(options.stopped && options.stopped())) device.group->fail(failure);
+  if (!made && device.group != nullptr && !(options.stopped && options.stopped()))
+    device.group->fail(failure);
   return made;
 }
 

@@ -19,12 +19,14 @@ class CudaMachine {
  public:
   virtual ~CudaMachine() = default;
   /// The GPU of that number on this machine. Null with the reason in `failure`.
-  virtual std::unique_ptr<runtime::cuda::Driver> open(std::uint32_t gpu, runtime::Failure& failure) = 0;
+  virtual std::unique_ptr<runtime::cuda::Driver> open(std::uint32_t gpu,
+                                                      runtime::Failure& failure) = 0;
   /// The communication between processes. Null with the reason in `failure`.
   virtual std::unique_ptr<runtime::cuda::Nccl> open_nccl(runtime::Failure& failure) = 0;
   /// The kernels of a job and those of the runtime, as the driver loads them. False with the reason
   /// in `failure`.
-  virtual bool build(const backend::cuda::KernelSet& kernels, std::vector<std::string>& images, runtime::Failure& failure) = 0;
+  virtual bool build(const backend::cuda::KernelSet& kernels, std::vector<std::string>& images,
+                     runtime::Failure& failure) = 0;
 };
 
 /// A GPU that is open.
@@ -36,7 +38,7 @@ struct CudaDevice {
   std::string name;
   // Options of the command line that all processes share.
   std::string asked = {};
-  runtime::ProcessGroup* group = nullptr;         // null: all ranks run on this GPU
+  runtime::ProcessGroup* group = nullptr;  // null: all ranks run on this GPU
   // With a group, until an executor has it; the next one opens it again.
   std::unique_ptr<runtime::cuda::Nccl> nccl;
 
@@ -53,6 +55,9 @@ std::unique_ptr<CudaDevice> open_cuda(Session& session, runtime::ProcessGroup* g
 /// The executor of a job for CUDA, or null with the reason in `failure`; null without one when
 /// stopped. `tables`: those of the job; one of several processes keeps only its rank there, and
 /// fails unless the others have compiled the same.
-std::unique_ptr<runtime::Executor> make_cuda_executor(CudaDevice& device, const backend::Job& job, PiperJob& tables, const runtime::ExecutorOptions& options, runtime::Failure& failure);
+std::unique_ptr<runtime::Executor> make_cuda_executor(CudaDevice& device, const backend::Job& job,
+                                                      PiperJob& tables,
+                                                      const runtime::ExecutorOptions& options,
+                                                      runtime::Failure& failure);
 
 }  // namespace piper::tools

@@ -20,7 +20,8 @@ int run_command(std::span<const std::string> words, Console& console) {
     return kUsage;
   }
   if (arguments.help) {
-    console.out << help_text(arguments.command == Command::help ? std::nullopt : std::optional(arguments.command));
+    console.out << help_text(arguments.command == Command::help ? std::nullopt
+                                                                : std::optional(arguments.command));
     return kClean;
   }
   if (arguments.version) {
@@ -55,7 +56,9 @@ int run_command(std::span<const std::string> words, Console& console) {
     names.push_back(row.name);
   }
   const auto meant = nearest(arguments.positional[0], names);
-  console.err << "piper: `" << arguments.positional[0] << "` is no command" << (meant ? "; did you mean `" + *meant + "`?" : "; `piper --help` lists them") << "\n";
+  console.err << "piper: `" << arguments.positional[0] << "` is no command"
+              << (meant ? "; did you mean `" + *meant + "`?" : "; `piper --help` lists them")
+              << "\n";
   return kUsage;
 }
 
@@ -68,7 +71,8 @@ int run(std::span<const std::string> words, Console& console) {
   if (console.out) return code;
   const LocationTable locations;
   DiagnosticSink sink(locations);
-  sink.report(Code::unwritable_output, SourceRange(), "standard output cannot be written: the output is incomplete");
+  sink.report(Code::unwritable_output, SourceRange(),
+              "standard output cannot be written: the output is incomplete");
   console.err << render_text(sink.sorted(), locations.files());
   return code == kClean ? kDiagnostics : code;
 }

@@ -21,7 +21,8 @@ std::vector<runtime::OptionRow> environment_variables();
 std::vector<runtime::OptionRow> session_variables();
 
 /// Warns of every unknown variable whose name begins with `PIPER_`.
-void report_unknown_variables(const std::map<std::string, std::string>& environment, DiagnosticSink& sink);
+void report_unknown_variables(const std::map<std::string, std::string>& environment,
+                              DiagnosticSink& sink);
 
 /// How generated programs are built. A variable that is empty counts as unset.
 backend::JitOptions jit_options(const std::map<std::string, std::string>& environment);

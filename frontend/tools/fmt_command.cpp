@@ -36,17 +36,22 @@ int run_fmt(Console& console, const Arguments& arguments) {
   bool differs = false;
   for (const std::string& path : arguments.positional) {
     if (path == "-") {
-      const std::string text = console.in != nullptr ? std::string(std::istreambuf_iterator<char>(*console.in), {}) : std::string();
-      const std::optional<std::string> layout = formatted(session, session.context().locations.files().add("<stdin>", text));
+      const std::string text = console.in != nullptr
+                                   ? std::string(std::istreambuf_iterator<char>(*console.in), {})
+                                   : std::string();
+      const std::optional<std::string> layout =
+          formatted(session, session.context().locations.files().add("<stdin>", text));
       differs = differs || (layout && *layout != text);
       if (layout && !arguments.check) console.out << *layout;
       continue;
     }
     if (!arguments.check && !is_replaceable(path)) {
-      session.sink().report(Code::unwritable_output, SourceRange(), "`{}` cannot be written: it is no regular file", path);
+      session.sink().report(Code::unwritable_output, SourceRange(),
+                            "`{}` cannot be written: it is no regular file", path);
       continue;
     }
-    const std::optional<FileId> file = source::open(path, {}, console.files, session.context().locations.files(), session.sink());
+    const std::optional<FileId> file =
+        source::open(path, {}, console.files, session.context().locations.files(), session.sink());
     if (!file) continue;
     const std::string_view text = session.context().locations.files().text(*file);
     const std::optional<std::string> layout = formatted(session, *file);
@@ -55,7 +60,8 @@ int run_fmt(Console& console, const Arguments& arguments) {
     if (arguments.check) {
       console.out << path << "\n";
     } else if (const std::error_code error = source::write_file(path, *layout)) {
-      session.sink().report(Code::unwritable_output, SourceRange(), "`{}` cannot be written: {}", path, reason(error.value()));
+      session.sink().report(Code::unwritable_output, SourceRange(), "`{}` cannot be written: {}",
+                            path, reason(error.value()));
     }
   }
   const int code = session.finish();

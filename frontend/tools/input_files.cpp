@@ -17,7 +17,9 @@ namespace fs = std::filesystem;
 bool holds(const std::string& folder, const std::string& file) {
   std::error_code none;
   const fs::path inside = fs::canonical(file, none), outside = fs::canonical(folder, none);
-  return !inside.empty() && !outside.empty() && std::mismatch(outside.begin(), outside.end(), inside.begin(), inside.end()).first == outside.end();
+  return !inside.empty() && !outside.empty() &&
+         std::mismatch(outside.begin(), outside.end(), inside.begin(), inside.end()).first ==
+             outside.end();
 }
 
 }  // namespace
@@ -31,7 +33,8 @@ void InputFiles::add_named(const Arguments& arguments) {
   named.push_back(arguments.machine);
   for (const std::string& name : named) {
     add(name);
-    if (const std::size_t colon = name.rfind(':'); colon != std::string::npos) add(name.substr(0, colon));
+    if (const std::size_t colon = name.rfind(':'); colon != std::string::npos)
+      add(name.substr(0, colon));
   }
   add(arguments.costs_file);
 }
@@ -46,15 +49,18 @@ void InputFiles::add_data(const directive::Settings& settings) {
 
 void InputFiles::add_sources(const SourceTable& sources) {
   for (std::size_t i = 0; i < sources.size(); ++i) {
-    if (const FileId file = FileId::at(i); !sources.is_library(file)) add(std::string(sources.name(file)));
+    if (const FileId file = FileId::at(i); !sources.is_library(file))
+      add(std::string(sources.name(file)));
   }
 }
 
 bool InputFiles::has(const std::string& path) const {
   std::error_code none;
   if (!fs::is_regular_file(path, none)) return false;
-  return std::any_of(files_.begin(), files_.end(), [&](const std::string& file) { return source::same_file(file, path); }) ||
-         std::any_of(folders_.begin(), folders_.end(), [&](const std::string& folder) { return holds(folder, path); });
+  return std::any_of(files_.begin(), files_.end(),
+                     [&](const std::string& file) { return source::same_file(file, path); }) ||
+         std::any_of(folders_.begin(), folders_.end(),
+                     [&](const std::string& folder) { return holds(folder, path); });
 }
 
 }  // namespace piper::tools

@@ -31,7 +31,10 @@ void use_large_heap() {
   constexpr int kReserve = 512 << 20;
   // No block is so large that it would be mapped by itself and returned at once, and the top of the
   // heap is never given back; all threads share it.
-  if (mallopt(M_MMAP_THRESHOLD, 32 << 20) == 0 || mallopt(M_TRIM_THRESHOLD, 2 * kReserve - 1) == 0 || mallopt(M_TOP_PAD, kReserve) == 0 || mallopt(M_ARENA_MAX, 1) == 0) return;
+  if (mallopt(M_MMAP_THRESHOLD, 32 << 20) == 0 ||
+      mallopt(M_TRIM_THRESHOLD, 2 * kReserve - 1) == 0 || mallopt(M_TOP_PAD, kReserve) == 0 ||
+      mallopt(M_ARENA_MAX, 1) == 0)
+    return;
   const auto before = reinterpret_cast<std::uintptr_t>(sbrk(0));
   // Larger than what is left at the top, so that the heap grows; volatile, so that the pair is not
   // optimised away.
@@ -42,7 +45,8 @@ void use_large_heap() {
   const std::uintptr_t first = (before + kPage - 1) / kPage * kPage;
   if (after <= first + kPage) return;
   const std::size_t pages = (after - first) / kPage;
-  if (madvise(reinterpret_cast<void*>(first), pages * kPage, MADV_HUGEPAGE) == 0) reserved_end = first + pages * kPage;
+  if (madvise(reinterpret_cast<void*>(first), pages * kPage, MADV_HUGEPAGE) == 0)
+    reserved_end = first + pages * kPage;
 #endif
 }
 
@@ -73,7 +77,9 @@ void HeapFiller::fill([[maybe_unused]] std::size_t bytes) {
   constexpr std::size_t kAhead = 2, kFew = 8;
   if (!thread_.joinable() || bytes < kFew * kPage) return;
   const std::size_t unused = mallinfo2().keepcost;
-  const std::uintptr_t first = (reinterpret_cast<std::uintptr_t>(sbrk(0)) - unused + kPage - 1) / kPage * kPage + kAhead * kPage;
+  const std::uintptr_t first =
+      (reinterpret_cast<std::uintptr_t>(sbrk(0)) - unused + kPage - 1) / kPage * kPage +
+      kAhead * kPage;
   {
     const std::lock_guard lock(mutex_);
     wanted_ = {first, std::min<std::uintptr_t>(reserved_end, first + bytes / kPage * kPage)};

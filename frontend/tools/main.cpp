@@ -25,7 +25,9 @@ namespace {
 /// opened takes its number, and words end up in it.
 void occupy_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) _exit(piper::tools::kUsage);
+    if (fcntl(stream, F_GETFD) < 0 &&
+        open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+      _exit(piper::tools::kUsage);
   }
 }
 
@@ -66,11 +68,11 @@ bool has_small_stack() {
     } catch (const std::bad_alloc&) {
       static std::atomic_flag reported;
       while (reported.test_and_set()) pause();  // another thread says it
-      constexpr std::string_view kText = "error P6005: the machine has no memory left for this program\n  hint: run it on a machine with more, or make the program smaller\n";
+      constexpr std::string_view kText =
+          "error P6005: the machine has no memory left for this program\n  hint: run it on a machine with more, or make the program smaller\n";
       if (write(STDERR_FILENO, kText.data(), kText.size()) < 0) _exit(1);
       _exit(1);
-    } catch (...) {
-    }
+    } catch (...) {}
   }
   std::abort();
 }
@@ -78,16 +80,24 @@ bool has_small_stack() {
 /// The whole command: words after the program's name in, exit code out.
 int run_command(const std::vector<std::string>& words) {
   const piper::source::RealFileSystem disk;
-  piper::tools::Console console{std::cout, std::cerr, disk, {}, [] { return columns_of(STDERR_FILENO); }, [] { return columns_of(STDOUT_FILENO); }, &std::cin};
+  piper::tools::Console console{std::cout,
+                                std::cerr,
+                                disk,
+                                {},
+                                [] { return columns_of(STDERR_FILENO); },
+                                [] { return columns_of(STDOUT_FILENO); },
+                                &std::cin};
   for (char** entry = environ; *entry; ++entry) {
     const std::string text = *entry;
-    if (const std::size_t equals = text.find('='); equals != std::string::npos) console.environment[text.substr(0, equals)] = text.substr(equals + 1);
+    if (const std::size_t equals = text.find('='); equals != std::string::npos)
+      console.environment[text.substr(0, equals)] = text.substr(equals + 1);
   }
   console.program = "/proc/self/exe";
   const bool typed = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
   if (typed) console.typed = piper::tools::Console::Typed::keys;
   // A line cannot be cleared there.
-  if (const auto kind = console.environment.find("TERM"); kind == console.environment.end() || kind->second == "dumb") {
+  if (const auto kind = console.environment.find("TERM");
+      kind == console.environment.end() || kind->second == "dumb") {
     console.columns = console.out_columns = {};
     if (typed) console.typed = piper::tools::Console::Typed::lines;
   }

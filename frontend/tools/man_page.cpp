@@ -38,7 +38,8 @@ std::string paragraphs(llvm::StringRef text) {
 }
 
 std::string entry(std::string_view head, std::string_view value, const std::string& text) {
-  return ".TP\n\\fB" + plain(head) + "\\fR" + (value.empty() ? "" : " \\fI" + plain(value) + "\\fR") + "\n" + plain(text) + "\n";
+  return ".TP\n\\fB" + plain(head) + "\\fR" +
+         (value.empty() ? "" : " \\fI" + plain(value) + "\\fR") + "\n" + plain(text) + "\n";
 }
 
 std::string section_of(const CommandRow& command) {
@@ -48,7 +49,9 @@ std::string section_of(const CommandRow& command) {
   }
   for (const OptionRow& option : option_rows()) {
     if (!takes(option, command.command) || std::string_view(option.name) == "--help") continue;
-    text += entry(option.name, option.value, std::string(option.summary) + (option.initial[0] != '\0' ? " [" + std::string(option.initial) + "]" : ""));
+    text += entry(option.name, option.value,
+                  std::string(option.summary) +
+                      (option.initial[0] != '\0' ? " [" + std::string(option.initial) + "]" : ""));
   }
   return text;
 }
@@ -56,21 +59,29 @@ std::string section_of(const CommandRow& command) {
 }  // namespace
 
 std::string man_page() {
-  std::string text = std::string() +
+  std::string text =
+      std::string() +
       ".TH PIPER 1 \"\" \"Piper\" \"User Commands\"\n.ad l\n.nh\n"
       ".SH NAME\npiper \\- a compiler and runtime for distributed training\n"
       ".SH SYNOPSIS\n\\fBpiper\\fR \\fICOMMAND\\fR [\\fIARGUMENTS\\fR] [\\fIOPTIONS\\fR]\n"
       ".SH DESCRIPTION\nA strategy (how work and state are placed, replicated, split and ordered) is a short .pipe program, kept apart from the model and from the runtime.\n"
       "The compiler turns model and strategy into one training DAG of a step on all devices, proves that it cannot hang, and generates one program per device role,\n"
       "which the runtime builds, loads and runs.\n"
-      ".SH OPTIONS\n" + entry("--help", "", "After a command: its arguments and options.") + entry("--version", "", "The version.") + ".SH COMMANDS\n";
+      ".SH OPTIONS\n" +
+      entry("--help", "", "After a command: its arguments and options.") +
+      entry("--version", "", "The version.") + ".SH COMMANDS\n";
   for (const CommandRow& command : command_rows()) text += section_of(command);
   text += ".SH ENVIRONMENT\n";
-  for (const auto& [command, rows] : {std::pair{"train", environment_variables()}, {"repl", session_variables()}}) {
+  for (const auto& [command, rows] :
+       {std::pair{"train", environment_variables()}, {"repl", session_variables()}}) {
     text += "For \\fBpiper " + std::string(command) + "\\fR:\n";
-    for (const runtime::OptionRow& option : rows) text += entry(option.name, "", std::string(option.meaning) + " (" + option.type + ") [" + option.initial + "]");
+    for (const runtime::OptionRow& option : rows)
+      text +=
+          entry(option.name, "",
+                std::string(option.meaning) + " (" + option.type + ") [" + option.initial + "]");
   }
-  return text + ".SH EXIT STATUS\n0 clean, 1 diagnostics or a failed run, 2 wrong usage, 130 interrupted.\n";
+  return text +
+         ".SH EXIT STATUS\n0 clean, 1 diagnostics or a failed run, 2 wrong usage, 130 interrupted.\n";
 }
 
 }  // namespace piper::tools

@@ -19,15 +19,20 @@ class Measured {
     out_.names = planned.names;
   }
 
-  void add_rank(const runtime::RecordedRank& recorded, std::size_t role, const backend::DeviceProgram& program) {
+  void add_rank(const runtime::RecordedRank& recorded, std::size_t role,
+                const backend::DeviceProgram& program) {
     const Timeline::Rank& planned = planned_.ranks[role];
     Timeline::Rank& rank = out_.ranks.emplace_back();
     rank.name = "rank " + std::to_string(recorded.rank) + " (" + planned.name + ")";
     rank.planned_bytes = planned.planned_bytes;
     rank.first_lane = static_cast<std::uint32_t>(out_.lanes.size());
     for (const Timeline::Lane& lane : planned_.lanes_of(planned)) {
-      const auto stream = std::find_if(program.streams.begin(), program.streams.end(), [&](const backend::ProgramStream& each) { return each.name == lane.name; });
-      if (stream != program.streams.end()) add_lane(recorded, lane, static_cast<std::uint32_t>(stream - program.streams.begin()), rank);
+      const auto stream =
+          std::find_if(program.streams.begin(), program.streams.end(),
+                       [&](const backend::ProgramStream& each) { return each.name == lane.name; });
+      if (stream != program.streams.end())
+        add_lane(recorded, lane, static_cast<std::uint32_t>(stream - program.streams.begin()),
+                 rank);
     }
     rank.end_lane = static_cast<std::uint32_t>(out_.lanes.size());
   }
@@ -40,21 +45,26 @@ class Measured {
       most = std::max(most, rank.work);
       all += rank.work;
     }
-    if (out_.makespan > 0) out_.bubble_makespan = 1 - all / (static_cast<double>(out_.ranks.size()) * out_.makespan);
+    if (out_.makespan > 0)
+      out_.bubble_makespan = 1 - all / (static_cast<double>(out_.ranks.size()) * out_.makespan);
     if (out_.span > 0) out_.bubble_span = 1 - most / out_.span;
     return std::move(out_);
   }
 
  private:
-  void add_lane(const runtime::RecordedRank& recorded, const Timeline::Lane& lane, std::uint32_t stream, Timeline::Rank& rank) {
+  void add_lane(const runtime::RecordedRank& recorded, const Timeline::Lane& lane,
+                std::uint32_t stream, Timeline::Rank& rank) {
     const bool first_lane = rank.first_lane == out_.lanes.size();
     const auto first = static_cast<std::uint32_t>(out_.size());
-    out_.lanes.push_back({lane.name, static_cast<std::uint32_t>(out_.ranks.size() - 1), first, first});
+    out_.lanes.push_back(
+        {lane.name, static_cast<std::uint32_t>(out_.ranks.size() - 1), first, first});
     double before = 0;
     for (const runtime::RecordedAction& action : recorded.actions) {
       if (action.stream != stream || lane.first + action.position >= lane.end) continue;
-      const double start = std::max(before, seconds(action.begin_ns)), end = std::max(start, seconds(action.end_ns));
-      out_.add_entry(start, end, planned_.operation[lane.first + action.position], planned_.group[lane.first + action.position]);
+      const double start = std::max(before, seconds(action.begin_ns)),
+                   end = std::max(start, seconds(action.end_ns));
+      out_.add_entry(start, end, planned_.operation[lane.first + action.position],
+                     planned_.group[lane.first + action.position]);
       const auto entry = static_cast<std::uint32_t>(out_.size() - 1);
       if (entry > first) {
         out_.cause[entry] = entry - 1;
@@ -69,7 +79,9 @@ class Measured {
     }
   }
 
-  double seconds(std::uint64_t ns) const { return ns < begin_ ? 0 : static_cast<double>(ns - begin_) * 1e-9; }
+  double seconds(std::uint64_t ns) const {
+    return ns < begin_ ? 0 : static_cast<double>(ns - begin_) * 1e-9;
+  }
 
   const Timeline& planned_;
   const std::uint64_t begin_;
@@ -78,10 +90,13 @@ class Measured {
 
 }  // namespace
 
-passes::Timeline measured_timeline(const passes::Timeline& planned, const dag::Dag& dag, const backend::ProgramSet& programs, std::span<const runtime::RecordedRank> recorded) {
+passes::Timeline measured_timeline(const passes::Timeline& planned, const dag::Dag& dag,
+                                   const backend::ProgramSet& programs,
+                                   std::span<const runtime::RecordedRank> recorded) {
   std::uint64_t begin = std::numeric_limits<std::uint64_t>::max();
   for (const runtime::RecordedRank& rank : recorded) {
-    for (const runtime::RecordedAction& action : rank.actions) begin = std::min(begin, action.begin_ns);
+    for (const runtime::RecordedAction& action : rank.actions)
+      begin = std::min(begin, action.begin_ns);
   }
   Measured measured(planned, begin);
   for (const runtime::RecordedRank& rank : recorded) {

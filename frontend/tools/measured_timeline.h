@@ -11,6 +11,8 @@ namespace piper::tools {
 
 /// `planned`: the timeline of the plan's actions, with the same operations and lanes. One rank per
 /// device, replicas included. Times begin with the first action of all.
-passes::Timeline measured_timeline(const passes::Timeline& planned, const dag::Dag& dag, const backend::ProgramSet& programs, std::span<const runtime::RecordedRank> recorded);
+passes::Timeline measured_timeline(const passes::Timeline& planned, const dag::Dag& dag,
+                                   const backend::ProgramSet& programs,
+                                   std::span<const runtime::RecordedRank> recorded);
 
 }  // namespace piper::tools

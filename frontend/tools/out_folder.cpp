@@ -29,14 +29,16 @@ std::string holder_in(int file) {
   char text[512];
   const ssize_t count = pread(file, text, sizeof text, 0);
   std::string holder;
-  for (ssize_t i = 0; i < count && text[i] != '\n'; ++i) holder += static_cast<unsigned char>(text[i]) < 0x20 ? '?' : text[i];
+  for (ssize_t i = 0; i < count && text[i] != '\n'; ++i)
+    holder += static_cast<unsigned char>(text[i]) < 0x20 ? '?' : text[i];
   return holder;
 }
 
 /// Whether the path still leads to the open file: whoever had it removes it at the end.
 bool is_at(const std::string& path, const struct stat& open_file) {
-  struct stat there {};
-  return stat(path.c_str(), &there) == 0 && there.st_dev == open_file.st_dev && there.st_ino == open_file.st_ino;
+  struct stat there{};
+  return stat(path.c_str(), &there) == 0 && there.st_dev == open_file.st_dev &&
+         there.st_ino == open_file.st_ino;
 }
 
 }  // namespace
@@ -55,7 +57,8 @@ bool OutFolder::hold(Session& session) {
 bool OutFolder::lock(Session& session, const std::string& folder) {
   path_ = folder + "/run.lock";
   const auto refuse = [&](const std::string& cause) {
-    session.sink().report(Code::unwritable_output, SourceRange(), "`{}` cannot be locked: {}", path_, cause)
+    session.sink()
+        .report(Code::unwritable_output, SourceRange(), "`{}` cannot be locked: {}", path_, cause)
         .hint("give `--out` a folder that can be written, on a disk that knows locks");
     return false;
   };
@@ -63,7 +66,7 @@ bool OutFolder::lock(Session& session, const std::string& folder) {
     // Without waiting, even if it is a pipe.
     const int file = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
     if (file < 0) return refuse(reason(errno));
-    struct stat status {};
+    struct stat status{};
     if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
       close(file);
       return refuse("it is no plain file");
@@ -74,7 +77,8 @@ bool OutFolder::lock(Session& session, const std::string& folder) {
       close(file);
       if (error != EWOULDBLOCK) return refuse(reason(error));
       session.sink()
-          .report(Code::folder_in_use, SourceRange(), "another run writes to `{}`: {}", folder, holder.empty() ? "it has just begun" : holder)
+          .report(Code::folder_in_use, SourceRange(), "another run writes to `{}`: {}", folder,
+                  holder.empty() ? "it has just begun" : holder)
           .hint("wait for its end, or give `--out` another folder");
       return false;
     }
@@ -84,7 +88,9 @@ bool OutFolder::lock(Session& session, const std::string& folder) {
     }
     file_ = file;
     const std::string text = this_run();
-    if (ftruncate(file_, 0) != 0 || pwrite(file_, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) return refuse(reason(errno));
+    if (ftruncate(file_, 0) != 0 ||
+        pwrite(file_, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
+      return refuse(reason(errno));
     return true;
   }
 }

@@ -37,7 +37,8 @@ std::uint64_t length_outside(std::vector<Span> spans, const std::vector<Span>& t
     at = std::max(at, begin);
     while (at < end) {
       while (next != taken.end() && next->second <= at) ++next;
-      const std::uint64_t until = next == taken.end() ? end : std::min(end, std::max(next->first, at));
+      const std::uint64_t until =
+          next == taken.end() ? end : std::min(end, std::max(next->first, at));
       length += until - at;
       at = next != taken.end() && next->first <= until ? std::max(until, next->second) : until;
     }
@@ -47,8 +48,11 @@ std::uint64_t length_outside(std::vector<Span> spans, const std::vector<Span>& t
 
 class Profiler {
  public:
-  Profiler(const dag::Dag& dag, const backend::ProgramSet& programs, std::span<const runtime::RecordedRank> recorded) : dag_(dag), programs_(programs), recorded_(recorded) {
-    for (std::size_t role = 0; role < dag.plan->roles.size(); ++role) nodes_.push_back(nodes_of(role));
+  Profiler(const dag::Dag& dag, const backend::ProgramSet& programs,
+           std::span<const runtime::RecordedRank> recorded)
+      : dag_(dag), programs_(programs), recorded_(recorded) {
+    for (std::size_t role = 0; role < dag.plan->roles.size(); ++role)
+      nodes_.push_back(nodes_of(role));
   }
 
   Profile run() {
@@ -66,13 +70,17 @@ class Profiler {
     std::vector<std::vector<NodeId>> nodes(program.streams.size());
     for (const dag::Action& action : dag_.plan->roles[role].actions) {
       const std::string_view name = dag_.context->text(dag_.streams[action.stream.index()].name);
-      const auto stream = std::find_if(program.streams.begin(), program.streams.end(), [&](const backend::ProgramStream& each) { return each.name == name; });
+      const auto stream =
+          std::find_if(program.streams.begin(), program.streams.end(),
+                       [&](const backend::ProgramStream& each) { return each.name == name; });
       nodes[static_cast<std::size_t>(stream - program.streams.begin())].push_back(action.node);
     }
     return nodes;
   }
 
-  std::size_t role_of(const runtime::RecordedRank& rank) const { return backend::role_of(programs_, coordinates_of(dag_.mesh, rank.rank)); }
+  std::size_t role_of(const runtime::RecordedRank& rank) const {
+    return backend::role_of(programs_, coordinates_of(dag_.mesh, rank.rank));
+  }
 
   /// A communication and the coordinates that its members have in common.
   using MatchedComm = std::pair<std::uint32_t, std::uint64_t>;
@@ -81,8 +89,11 @@ class Profiler {
     const std::vector<std::uint32_t> coordinates = coordinates_of(dag_.mesh, rank);
     std::uint64_t number = 0;
     for (std::size_t axis = 0; axis < coordinates.size(); ++axis) {
-      const bool whole = std::all_of(comm.members.begin(), comm.members.end(), [&](NodeId member) { return dag_.device_sets[dag_.node(member).devices].at[axis] == DeviceSet::kWhole; });
-      if (whole && (comm.axes >> axis & 1) == 0) number = number * dag_.mesh.axes[axis].size + coordinates[axis];
+      const bool whole = std::all_of(comm.members.begin(), comm.members.end(), [&](NodeId member) {
+        return dag_.device_sets[dag_.node(member).devices].at[axis] == DeviceSet::kWhole;
+      });
+      if (whole && (comm.axes >> axis & 1) == 0)
+        number = number * dag_.mesh.axes[axis].size + coordinates[axis];
     }
     return {id.value(), number};
   }
@@ -91,7 +102,8 @@ class Profiler {
   void for_each_action(const runtime::RecordedRank& rank, const Visit& visit) const {
     const std::vector<std::vector<NodeId>>& nodes = nodes_[role_of(rank)];
     for (const runtime::RecordedAction& action : rank.actions) {
-      if (action.position < nodes[action.stream].size()) visit(action, dag_.node(nodes[action.stream][action.position]));
+      if (action.position < nodes[action.stream].size())
+        visit(action, dag_.node(nodes[action.stream][action.position]));
     }
   }
 
@@ -111,7 +123,8 @@ class Profiler {
 
   void add_rank(const runtime::RecordedRank& recorded) {
     Profile::Rank& rank = profile_.ranks.emplace_back();
-    rank.name = "rank " + std::to_string(recorded.rank) + " (" + programs_.roles[role_of(recorded)].role + ")";
+    rank.name = "rank " + std::to_string(recorded.rank) + " (" +
+                programs_.roles[role_of(recorded)].role + ")";
     rank.step = last_ > first_ ? seconds(last_ - first_) : 0;
     std::vector<Span> busy, moving;
     std::uint64_t work = 0, products = 0, attention = 0;
@@ -134,7 +147,9 @@ class Profiler {
         flops_ += cost.flops;
         bytes_ += cost.bytes;
       } else {
-        actions_[std::string(dag_.name(NodeId::at(static_cast<std::size_t>(&node - dag_.nodes.data()))))].push_back(seconds(action.least_ns));
+        actions_[std::string(
+                     dag_.name(NodeId::at(static_cast<std::size_t>(&node - dag_.nodes.data()))))]
+            .push_back(seconds(action.least_ns));
       }
     });
     rank.products = seconds(products);
@@ -146,7 +161,9 @@ class Profiler {
 
   void add_bodies() {
     for (std::size_t body = 0; body < bodies_.size(); ++body) {
-      if (!bodies_[body].empty()) profile_.costs.bodies.emplace_back(std::string(dag_.context->text(dag_.bodies[body].name)), median(bodies_[body]));
+      if (!bodies_[body].empty())
+        profile_.costs.bodies.emplace_back(std::string(dag_.context->text(dag_.bodies[body].name)),
+                                           median(bodies_[body]));
     }
     for (auto& [name, times] : actions_) profile_.costs.actions.emplace_back(name, median(times));
   }
@@ -165,7 +182,8 @@ class Profiler {
     std::map<std::pair<double, double>, std::vector<double>> equal;
     for (const auto& [matched_comm, span] : matched_) {
       const passes::TransferTime transfer = table.transfer(dag_.comms[matched_comm.first]);
-      if (transfer.latency > 0 && span.second > span.first) equal[{transfer.latency, transfer.bytes}].push_back(seconds(span.second - span.first));
+      if (transfer.latency > 0 && span.second > span.first)
+        equal[{transfer.latency, transfer.bytes}].push_back(seconds(span.second - span.first));
     }
     double kk = 0, kv = 0, vv = 0, kt = 0, vt = 0;
     for (auto& [sizes, times] : equal) {
@@ -176,7 +194,10 @@ class Profiler {
     if (kk == 0) return;
     const double determinant = kk * vv - kv * kv;
     const bool apart = determinant > 1e-9 * kk * vv;
-    double latency = apart ? (kt * vv - vt * kv) / determinant : 0, per_byte = apart ? (kk * vt - kv * kt) / determinant : vv > 0 ? vt / vv : 0;
+    double latency = apart ? (kt * vv - vt * kv) / determinant : 0,
+           per_byte = apart    ? (kk * vt - kv * kt) / determinant
+                      : vv > 0 ? vt / vv
+                               : 0;
     if (latency < 0 || (!apart && per_byte <= 0)) latency = per_byte > 0 ? 0 : kt / kk;
     if (latency == 0 && vv > 0) per_byte = vt / vv;
     if (per_byte <= 0) latency = kt / kk;
@@ -199,13 +220,19 @@ class Profiler {
 
 }  // namespace
 
-Profile profile_of(const dag::Dag& dag, const backend::ProgramSet& programs, std::span<const runtime::RecordedRank> recorded) { return Profiler(dag, programs, recorded).run(); }
+Profile profile_of(const dag::Dag& dag, const backend::ProgramSet& programs,
+                   std::span<const runtime::RecordedRank> recorded) {
+  return Profiler(dag, programs, recorded).run();
+}
 
 std::string profile_text(const Profile& profile) {
-  std::vector<std::vector<std::string>> rows = {{"last step", "", "products", "attention", "kernels", "communication", "idle"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"last step", "", "products", "attention", "kernels", "communication", "idle"}};
   for (const Profile::Rank& rank : profile.ranks) {
     std::vector<std::string> row = {rank.name};
-    for (const double time : {rank.step, rank.products, rank.attention, rank.kernels, rank.communication, rank.idle}) row.push_back(pictures::time_text(time, passes::Timeline::Unit::seconds));
+    for (const double time :
+         {rank.step, rank.products, rank.attention, rank.kernels, rank.communication, rank.idle})
+      row.push_back(pictures::time_text(time, passes::Timeline::Unit::seconds));
     rows.push_back(std::move(row));
   }
   return pictures::text_table(rows, {true});
@@ -214,8 +241,13 @@ std::string profile_text(const Profile& profile) {
 llvm::json::Array profile_json(const Profile& profile) {
   llvm::json::Array ranks;
   for (const Profile::Rank& rank : profile.ranks) {
-    ranks.push_back(llvm::json::Object{{"rank", rank.name}, {"seconds", rank.step}, {"products", rank.products}, {"attention", rank.attention}, {"kernels", rank.kernels},
-                                       {"communication", rank.communication}, {"idle", rank.idle}});
+    ranks.push_back(llvm::json::Object{{"rank", rank.name},
+                                       {"seconds", rank.step},
+                                       {"products", rank.products},
+                                       {"attention", rank.attention},
+                                       {"kernels", rank.kernels},
+                                       {"communication", rank.communication},
+                                       {"idle", rank.idle}});
   }
   return ranks;
 }

@@ -33,7 +33,8 @@ struct Profile {
 };
 
 /// `recorded`: a step of all ranks.
-Profile profile_of(const dag::Dag& dag, const backend::ProgramSet& programs, std::span<const runtime::RecordedRank> recorded);
+Profile profile_of(const dag::Dag& dag, const backend::ProgramSet& programs,
+                   std::span<const runtime::RecordedRank> recorded);
 
 std::string profile_text(const Profile& profile);
 /// In seconds.

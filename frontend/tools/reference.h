@@ -17,7 +17,8 @@ namespace piper::tools {
 /// in f64. Prints the largest differences; gives the exit code, 1 beyond a bound. Ctrl-C ends it
 /// between two steps or before them, as it ends a run. All processes call it; the first one runs
 /// the reference, compares and prints.
-int compare_with_one_device(Session& session, Session::Subject& subject, const runtime::Options& options, CudaDevice* cuda);
+int compare_with_one_device(Session& session, Session::Subject& subject,
+                            const runtime::Options& options, CudaDevice* cuda);
 
 inline constexpr double kReferenceBound = 1e-10, kReferenceBoundF32 = 1e-3;
 /// For a program in bf16: its loss against the unsplit step in f64, and on a GPU its loss and

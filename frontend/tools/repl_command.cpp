@@ -37,16 +37,19 @@ class InterruptsRequests {
 };
 
 /// Runs a program on the streams of this one, and gives its exit code.
-int run_child(const std::string& program, const std::vector<std::string>& words, const std::map<std::string, std::string>& environment) {
+int run_child(const std::string& program, const std::vector<std::string>& words,
+              const std::map<std::string, std::string>& environment) {
   std::vector<std::string> variables;
   for (const auto& [name, value] : environment) variables.push_back(name + "=" + value);
   std::vector<char*> line, setting;
   for (const std::string& word : words) line.push_back(const_cast<char*>(word.c_str()));
-  for (const std::string& variable : variables) setting.push_back(const_cast<char*>(variable.c_str()));
+  for (const std::string& variable : variables)
+    setting.push_back(const_cast<char*>(variable.c_str()));
   line.push_back(nullptr);
   setting.push_back(nullptr);
   pid_t child = 0;
-  if (posix_spawn(&child, program.c_str(), nullptr, nullptr, line.data(), setting.data()) != 0) return kUsage;
+  if (posix_spawn(&child, program.c_str(), nullptr, nullptr, line.data(), setting.data()) != 0)
+    return kUsage;
   int status = 0;
   while (waitpid(child, &status, 0) < 0) {
     if (errno != EINTR) return kUsage;
@@ -66,14 +69,19 @@ repl::Host host_of(Console& console, const source::FileSystem& files, Session& s
   };
   host.run_editor = [&](const std::string& path) {
     const auto named = console.environment.find("EDITOR");
-    const std::string editor = named != console.environment.end() && !named->second.empty() ? named->second : "vi";
+    const std::string editor =
+        named != console.environment.end() && !named->second.empty() ? named->second : "vi";
     console.out.flush();
     return run_child("/bin/sh", {"sh", "-c", editor + " \"$0\"", path}, console.environment);
   };
   return host;
 }
 
-ExitCode exit_code(repl::Ended ended) { return ended == repl::Ended::well ? kClean : ended == repl::Ended::failed ? kDiagnostics : kInterrupted; }
+ExitCode exit_code(repl::Ended ended) {
+  return ended == repl::Ended::well     ? kClean
+         : ended == repl::Ended::failed ? kDiagnostics
+                                        : kInterrupted;
+}
 
 }  // namespace
 
@@ -84,11 +92,13 @@ int run_repl(Console& console, const Arguments& arguments) {
   repl::Interrupt interrupt;
   repl::Session session(host, interrupt);
   const InterruptsRequests interrupts(interrupt);
-  const bool loaded = arguments.positional.empty() || session.execute(":load \"" + arguments.positional.front() + "\"");
+  const bool loaded = arguments.positional.empty() ||
+                      session.execute(":load \"" + arguments.positional.front() + "\"");
   if (!arguments.script.empty()) {
     const source::ReadResult script = files.read(arguments.script, source::kMaxFileSize);
     if (!script.text) {
-      session.fail(Code::unreadable_file, "", "`{}` cannot be read: {}", arguments.script, script.too_large > 0 ? "it is too large" : script.error);
+      session.fail(Code::unreadable_file, "", "`{}` cannot be read: {}", arguments.script,
+                   script.too_large > 0 ? "it is too large" : script.error);
       return kDiagnostics;
     }
     std::istringstream lines(*script.text);
@@ -103,7 +113,8 @@ int run_repl(Console& console, const Arguments& arguments) {
   }
   if (console.in == nullptr) return kClean;
   const bool typed = console.typed == Console::Typed::lines;
-  const ExitCode code = exit_code(repl::run_lines(session, *console.in, typed ? repl::Echo::prompt : repl::Echo::nothing));
+  const ExitCode code = exit_code(
+      repl::run_lines(session, *console.in, typed ? repl::Echo::prompt : repl::Echo::nothing));
   return typed ? kClean : code == kClean && !loaded ? kDiagnostics : code;
 }
 

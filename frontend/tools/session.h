@@ -36,12 +36,18 @@ class Session {
   bool open(const std::string& input) { return compilation_.open(input, sink_); }
   std::list<Subject> subjects(const std::string& name);
   std::optional<Subject> subject(const std::string& name, bool train_only);
-  std::optional<Subject> relower(const Subject& subject, tensor::DType dtype) { return compilation_.relower(subject, dtype, sink_); }
+  std::optional<Subject> relower(const Subject& subject, tensor::DType dtype) {
+    return compilation_.relower(subject, dtype, sink_);
+  }
   /// Compiles up to `level`, and verifies a plan; prints DAGs for --print-after.
-  std::optional<dag::Dag> compile(const Subject& subject, dag::Level level, bool forward_only = false);
+  std::optional<dag::Dag> compile(const Subject& subject, dag::Level level,
+                                  bool forward_only = false);
   /// Both programs of a train are those of one model.
-  std::optional<passes::Prepared> prepare(const Subject& subject) { return compilation_.prepare(subject, sink_); }
-  std::optional<dag::Dag> compile(const Subject& subject, const passes::Prepared& prepared, bool forward_only);
+  std::optional<passes::Prepared> prepare(const Subject& subject) {
+    return compilation_.prepare(subject, sink_);
+  }
+  std::optional<dag::Dag> compile(const Subject& subject, const passes::Prepared& prepared,
+                                  bool forward_only);
   /// Reports all diagnostics of the subject; prints DAGs likewise.
   void check(Subject& subject) { compilation_.check(subject, print_after(), sink_); }
   /// Checks the rest of a file beside its trains, and prints the checked schedules.

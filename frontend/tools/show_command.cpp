@@ -54,21 +54,32 @@ const Kind* find_kind(Console& console, const Arguments& arguments) {
   for (const Kind& kind : kinds()) {
     names.emplace_back(kind.name);
     if (kind.name != name) continue;
-    if (arguments.format.empty() || std::find(kind.formats.begin(), kind.formats.end(), arguments.format) != kind.formats.end()) return &kind;
+    if (arguments.format.empty() ||
+        std::find(kind.formats.begin(), kind.formats.end(), arguments.format) != kind.formats.end())
+      return &kind;
     std::string formats;
     for (const std::string_view format : kind.formats) {
-      formats += (formats.empty() ? "" : format == kind.formats.back() ? " or " : ", ") + ("`" + std::string(format) + "`");
+      formats += (formats.empty()                 ? ""
+                  : format == kind.formats.back() ? " or "
+                                                  : ", ") +
+                 ("`" + std::string(format) + "`");
     }
-    console.err << "piper: `show " << name << "` has no `--format " << arguments.format << "`: write " << formats << "\n";
+    console.err << "piper: `show " << name << "` has no `--format " << arguments.format
+                << "`: write " << formats << "\n";
     return nullptr;
   }
   const auto meant = nearest(name, names);
-  console.err << "piper: `" << name << "` is not a view of `show`" << (meant ? "; did you mean `" + *meant + "`?" : "; `piper show --help` lists the kinds") << "\n";
+  console.err << "piper: `" << name << "` is not a view of `show`"
+              << (meant ? "; did you mean `" + *meant + "`?"
+                        : "; `piper show --help` lists the kinds")
+              << "\n";
   return nullptr;
 }
 
 std::optional<dag::Level> parse_level(const std::string& name) {
-  for (const dag::Level level : {dag::Level::built, dag::Level::split, dag::Level::placed, dag::Level::communicating, dag::Level::ordered, dag::Level::planned}) {
+  for (const dag::Level level :
+       {dag::Level::built, dag::Level::split, dag::Level::placed, dag::Level::communicating,
+        dag::Level::ordered, dag::Level::planned}) {
     if (dag::level_name(level) == name) return level;
   }
   return std::nullopt;
@@ -100,29 +111,43 @@ std::string wrapped(const Arguments& arguments, const char* kind, const std::str
 
 /// A DAG is printed whole if a program may read it: as `pir`, as JSON, and to a file or a pipe
 /// unless text is requested.
-std::string show_dag(const Session& session, const dag::Dag& dag, std::span<const directive::Directive> directives) {
+std::string show_dag(const Session& session, const dag::Dag& dag,
+                     std::span<const directive::Directive> directives) {
   const Arguments& arguments = session.arguments();
-  const bool for_reader = arguments.format == "text" || (arguments.format.empty() && session.screen().columns > 0);
+  const bool for_reader =
+      arguments.format == "text" || (arguments.format.empty() && session.screen().columns > 0);
   if (!for_reader) return wrapped(arguments, "dag", dag::print(dag, directives));
-  return views::dag_view(dag, directives, {.locations = arguments.locations, .bodies = arguments.bodies});
+  return views::dag_view(dag, directives,
+                         {.locations = arguments.locations, .bodies = arguments.bodies});
 }
 
 std::string show_graph(const Session& session, const tensor::Graph& graph) {
   const Arguments& arguments = session.arguments();
-  if (arguments.format == "pir" || arguments.format == "json") return wrapped(arguments, "graph", tensor::print(graph));
-  const bool derived = std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const tensor::Node& node) { return node.origin.valid(); });
-  return views::folded(tensor::print(graph, {.locations = arguments.locations, .all_regions = false})) + (derived ? "a derivative that names no region is in that of the operation it is `of`\n" : "");
+  if (arguments.format == "pir" || arguments.format == "json")
+    return wrapped(arguments, "graph", tensor::print(graph));
+  const bool derived = std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                                   [](const tensor::Node& node) { return node.origin.valid(); });
+  return views::folded(
+             tensor::print(graph, {.locations = arguments.locations, .all_regions = false})) +
+         (derived ? "a derivative that names no region is in that of the operation it is `of`\n"
+                  : "");
 }
 
-std::string show_orders(const Session& session, const dag::Dag& dag, const views::SimulationCosts& costs, bool grid) {
+std::string show_orders(const Session& session, const dag::Dag& dag,
+                        const views::SimulationCosts& costs, bool grid) {
   const passes::OrdersTable table = passes::orders_table(dag);
   if (session.arguments().format == "json") return views::orders_json(table, dag);
   return grid ? views::grid_text(table, dag, session.screen(), costs) : views::orders_text(table);
 }
 
 /// A DAG at the level that the kind needs; nothing after a diagnostic.
-std::optional<std::string> shown(Session& session, const Kind& kind, const dag::Dag& dag, const views::SimulationCosts& costs) {
-  if (kind.name == "program") return wrapped(session.arguments(), "program", dag.settings.device == directive::Platform::cuda ? cuda_program_text(dag, session.compilation().target(dag.settings)) : program_text(dag));
+std::optional<std::string> shown(Session& session, const Kind& kind, const dag::Dag& dag,
+                                 const views::SimulationCosts& costs) {
+  if (kind.name == "program")
+    return wrapped(session.arguments(), "program",
+                   dag.settings.device == directive::Platform::cuda
+                       ? cuda_program_text(dag, session.compilation().target(dag.settings))
+                       : program_text(dag));
   if (kind.name == "memory") return memory_picture(session, dag);
   if (kind.name == "comm") return traffic_picture(session, dag);
   const std::string& format = session.arguments().format;
@@ -132,9 +157,11 @@ std::optional<std::string> shown(Session& session, const Kind& kind, const dag::
 }
 
 /// The source form of a line, if the program is also legal without it.
-std::optional<std::string> removable(const directive::Directive& directive, const SymbolTable& symbols) {
+std::optional<std::string> removable(const directive::Directive& directive,
+                                     const SymbolTable& symbols) {
   const directive::DirectiveRow* const row = directive::find_row(directive);
-  if (row == nullptr || row->subject != directive::Subject::targets || row->clauses.needed != 0) return std::nullopt;
+  if (row == nullptr || row->subject != directive::Subject::targets || row->clauses.needed != 0)
+    return std::nullopt;
   std::string line(row->keyword);
   const char* separator = " ";
   for (const directive::Selector& target : directive::targets_of(directive)) {
@@ -151,17 +178,20 @@ std::optional<std::string> removable(const directive::Directive& directive, cons
 std::optional<std::string> made_whole(directive::Directive& directive) {
   auto* replicate = std::get_if<directive::Replicate>(&directive);
   if (replicate == nullptr || replicate->zero == 0) return std::nullopt;
-  const std::string text = "with `zero: 0` for `zero: " + std::to_string(std::exchange(replicate->zero, 0u)) + "`";
+  const std::string text =
+      "with `zero: 0` for `zero: " + std::to_string(std::exchange(replicate->zero, 0u)) + "`";
   replicate->prefetch.reset();
   replicate->reduce.reset();
   return text;
 }
 
 /// The largest arena without each line that saves memory; empty if there is none.
-std::string peaks_without(Session& session, const Session::Subject& subject, const dag::Dag& dag, std::span<const directive::Directive> directives) {
+std::string peaks_without(Session& session, const Session::Subject& subject, const dag::Dag& dag,
+                          std::span<const directive::Directive> directives) {
   const auto most = [](const dag::Dag& planned) {
     const passes::Most largest = passes::peak_memory(planned);
-    return bytes_text(largest.bytes) + " on " + std::string(planned.context->text(planned.plan->roles[largest.role].name));
+    return bytes_text(largest.bytes) + " on " +
+           std::string(planned.context->text(planned.plan->roles[largest.role].name));
   };
   constexpr std::size_t kMax = 16;  // each is compiled anew
   std::string text;
@@ -180,13 +210,18 @@ std::string peaks_without(Session& session, const Session::Subject& subject, con
     } else {
       made_whole(lines[i]);
     }
-    std::erase_if(lines, [](const directive::Directive& each) { return std::holds_alternative<directive::Require>(each); });
-    const auto without = session.compilation().compile(other, {dag::Level::planned, false, {}}, unread);
+    std::erase_if(lines, [](const directive::Directive& each) {
+      return std::holds_alternative<directive::Require>(each);
+    });
+    const auto without =
+        session.compilation().compile(other, {dag::Level::planned, false, {}}, unread);
     if (!line && !without) continue;  // of two lines that cut alike one alone may be refused
     if (text.empty()) text = "\nlargest arena " + most(dag) + "\n";
-    text += (line ? "without `" + *line + "`" : *cut) + ": " + (without ? most(*without) : "the order would name what is not there") + "\n";
+    text += (line ? "without `" + *line + "`" : *cut) + ": " +
+            (without ? most(*without) : "the order would name what is not there") + "\n";
   }
-  if (found > kMax) text += "and " + std::to_string(found - kMax) + " further lines that were not tried\n";
+  if (found > kMax)
+    text += "and " + std::to_string(found - kMax) + " further lines that were not tried\n";
   return text;
 }
 
@@ -196,18 +231,28 @@ int show_pir(Session& session, const Kind& kind, const views::SimulationCosts& c
   const dag::Level asked = arguments.level.empty() ? dag.level : needed_level(kind, arguments);
   if (kind.name == "dag" && asked != dag.level) {
     session.sink()
-        .report(Code::level_too_low, SourceRange(), "`--level {}` asks for another level than that of the file, `{}`", dag::level_name(asked), dag::level_name(dag.level))
+        .report(Code::level_too_low, SourceRange(),
+                "`--level {}` asks for another level than that of the file, `{}`",
+                dag::level_name(asked), dag::level_name(dag.level))
         .hint("give the .pipe file, which is compiled to any level");
   } else if (kind.name == "dag") {
     session.write(show_dag(session, dag, session.compilation().pir_directives()));
   } else if (kind.name == "graph") {
-    session.sink().report(Code::unknown_subject, SourceRange(), "a .pir file has no graph of the whole model: this needs a .pipe file or a schedule of the standard library");
+    session.sink().report(
+        Code::unknown_subject, SourceRange(),
+        "a .pir file has no graph of the whole model: this needs a .pipe file or a schedule of the standard library");
   } else if (const dag::Level needed = needed_level(kind, arguments); dag.level < needed) {
-    session.sink().report(Code::level_too_low, SourceRange(), "`show {}` needs a DAG at level `{}`, and the file is at level `{}`", kind.name, dag::level_name(needed),
-                          dag::level_name(dag.level));
-  } else if (const std::string planned_for = directive::kPlatformNames[static_cast<std::size_t>(dag.settings.device)]; !arguments.device.empty() && arguments.device != planned_for) {
+    session.sink().report(Code::level_too_low, SourceRange(),
+                          "`show {}` needs a DAG at level `{}`, and the file is at level `{}`",
+                          kind.name, dag::level_name(needed), dag::level_name(dag.level));
+  } else if (const std::string planned_for =
+                 directive::kPlatformNames[static_cast<std::size_t>(dag.settings.device)];
+             !arguments.device.empty() && arguments.device != planned_for) {
     session.sink()
-        .report(Code::unknown_subject, SourceRange(), "`{}` is a plan for `{}`: the workspaces of its kernels are not those of kernels for `{}`", arguments.positional[1], planned_for, arguments.device)
+        .report(
+            Code::unknown_subject, SourceRange(),
+            "`{}` is a plan for `{}`: the workspaces of its kernels are not those of kernels for `{}`",
+            arguments.positional[1], planned_for, arguments.device)
         .hint("give the .pipe file: its plan is made for `--device {}`", arguments.device);
   } else {
     if (const auto text = shown(session, kind, dag, costs)) session.write(*text);
@@ -220,21 +265,28 @@ int show_pir(Session& session, const Kind& kind, const views::SimulationCosts& c
 int run_show(Console& console, const Arguments& arguments) {
   const Kind* kind = find_kind(console, arguments);
   if (kind == nullptr) return kUsage;
-  const bool costs = !(arguments.cost + arguments.rates + arguments.costs_file + arguments.machine + arguments.kept_weights + arguments.kept_forward).empty();
+  const bool costs = !(arguments.cost + arguments.rates + arguments.costs_file + arguments.machine +
+                       arguments.kept_weights + arguments.kept_forward)
+                          .empty();
   if (costs && kind->name != "timeline") {
-    console.err << "piper: `show " << kind->name << "` knows no costs: write `piper show timeline " << arguments.positional[1] << "`\n";
+    console.err << "piper: `show " << kind->name << "` knows no costs: write `piper show timeline "
+                << arguments.positional[1] << "`\n";
     return kUsage;
   }
   if (!arguments.stages.empty() && kind->name != "timeline" && kind->name != "grid") {
-    console.err << "piper: `show " << kind->name << "` knows no costs: `--stages` is of `show grid` and `show timeline`\n";
+    console.err << "piper: `show " << kind->name
+                << "` knows no costs: `--stages` is of `show grid` and `show timeline`\n";
     return kUsage;
   }
-  if (!arguments.device.empty() && kind->name != "program" && kind->name != "memory" && kind->name != "dag" && kind->name != "timeline") {
-    console.err << "piper: `show " << kind->name << "` knows no device: write `piper show program " << arguments.positional[1] << " --device " << arguments.device << "`\n";
+  if (!arguments.device.empty() && kind->name != "program" && kind->name != "memory" &&
+      kind->name != "dag" && kind->name != "timeline") {
+    console.err << "piper: `show " << kind->name << "` knows no device: write `piper show program "
+                << arguments.positional[1] << " --device " << arguments.device << "`\n";
     return kUsage;
   }
   if (arguments.locations && kind->name != "graph" && kind->name != "dag") {
-    console.err << "piper: `--locations` is of `show graph` and `show dag`: `show " << kind->name << "` has none\n";
+    console.err << "piper: `--locations` is of `show graph` and `show dag`: `show " << kind->name
+                << "` has none\n";
     return kUsage;
   }
   if (arguments.bodies && kind->name != "dag") {
@@ -246,7 +298,9 @@ int run_show(Console& console, const Arguments& arguments) {
   Session session(console, arguments);
   if (arguments.device == "cuda" && !runtime_options(session)) return session.finish();
   if (kind->name == "metrics" && !name.empty()) {
-    console.err << "piper: `show metrics` takes the folder of a run and nothing else: write `piper show metrics " << input << "`\n";
+    console.err
+        << "piper: `show metrics` takes the folder of a run and nothing else: write `piper show metrics "
+        << input << "`\n";
     return kUsage;
   }
   if (kind->name == "metrics") return show_metrics(session, input);
@@ -254,7 +308,9 @@ int run_show(Console& console, const Arguments& arguments) {
     const auto module = session.compilation().parse(input, session.sink());
     // A tree with error nodes is worth reading; as JSON the errors are the one object.
     const bool only_errors = arguments.format == "json" && session.sink().has_errors();
-    if (module && !only_errors) session.write(wrapped(arguments, "ast", ast::print(*module, session.context().locations.files())));
+    if (module && !only_errors)
+      session.write(
+          wrapped(arguments, "ast", ast::print(*module, session.context().locations.files())));
     return session.finish();
   }
   const auto simulated_at = read_simulation_costs(session);
@@ -278,7 +334,8 @@ int run_show(Console& console, const Arguments& arguments) {
   if (!dag) return session.finish();
   auto text = shown(session, *kind, *dag, *simulated_at);
   const bool as_text = arguments.format.empty() || arguments.format == "text";
-  if (text && kind->name == "memory" && as_text && subject->is_train) *text += peaks_without(session, *subject, *dag, directives);
+  if (text && kind->name == "memory" && as_text && subject->is_train)
+    *text += peaks_without(session, *subject, *dag, directives);
   if (text) session.write(*text);
   return session.finish();
 }

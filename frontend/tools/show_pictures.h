@@ -16,9 +16,11 @@ std::string traffic_picture(const Session& session, const dag::Dag& dag);
 
 /// A timeline, in the requested format. `dag` is at the level that the costs need. Nothing after a
 /// diagnostic.
-std::optional<std::string> timeline_picture(Session& session, const dag::Dag& dag, const views::SimulationCosts& costs);
+std::optional<std::string> timeline_picture(Session& session, const dag::Dag& dag,
+                                            const views::SimulationCosts& costs);
 /// The same in units of time, overlap groups as one. Formats are those of pictures.
-std::optional<std::string> grid_picture(Session& session, const dag::Dag& dag, const views::SimulationCosts& costs);
+std::optional<std::string> grid_picture(Session& session, const dag::Dag& dag,
+                                        const views::SimulationCosts& costs);
 
 /// The command `show metrics DIR`.
 int show_metrics(Session& session, const std::string& folder);

@@ -13,14 +13,18 @@ int run_simulate(Console& console, const Arguments& arguments) {
     const auto timeline = views::simulate(*costs, dag, session.sink());
     if (!timeline) return;
     const LocationTable& locations = session.context().locations;
-    session.write(arguments.format == "json" ? views::simulation_json(*timeline, locations) : views::simulation_text(*timeline, locations));
+    session.write(arguments.format == "json" ? views::simulation_json(*timeline, locations)
+                                             : views::simulation_text(*timeline, locations));
     const std::string planned = directive::planned_for(dag.settings.device);
-    if (costs->of_plan() && !planned.empty() && arguments.format != "json") session.write("bytes and seconds" + planned + "\n");
+    if (costs->of_plan() && !planned.empty() && arguments.format != "json")
+      session.write("bytes and seconds" + planned + "\n");
   };
   if (const dag::Dag* dag = session.compilation().pir()) {
     if (dag->level < costs->needed()) {
-      session.sink().report(Code::level_too_low, SourceRange(), "`simulate` needs a DAG at level `{}` here, and the file is at level `{}`", dag::level_name(costs->needed()),
-                            dag::level_name(dag->level));
+      session.sink().report(
+          Code::level_too_low, SourceRange(),
+          "`simulate` needs a DAG at level `{}` here, and the file is at level `{}`",
+          dag::level_name(costs->needed()), dag::level_name(dag->level));
     } else {
       print(*dag);
     }
@@ -31,7 +35,8 @@ int run_simulate(Console& console, const Arguments& arguments) {
   auto subject = session.subject(name, false);
   if (!subject) return session.finish();
   if (const auto dag = session.compile(*subject, dag::Level::planned)) print(*dag);
-  if (!subject->is_train && costs->of_plan() && arguments.format != "json") session.write(views::of_small_model(passes::Timeline::Unit::seconds));
+  if (!subject->is_train && costs->of_plan() && arguments.format != "json")
+    session.write(views::of_small_model(passes::Timeline::Unit::seconds));
   return session.finish();
 }
 

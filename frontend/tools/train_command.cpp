@@ -36,15 +36,21 @@ std::string count_text(double value) {
   return number(value, "%.0f");
 }
 
-std::string largest_arena(const dag::Dag& dag) { return bytes_text(passes::peak_memory(dag).bytes); }
+std::string largest_arena(const dag::Dag& dag) {
+  return bytes_text(passes::peak_memory(dag).bytes);
+}
 
 void print_start(std::ostream& words, const Session::Subject& subject, const TrainJob& made) {
   const dag::Dag& dag = made.training;
   double parameters = 0;
-  for (const tensor::Type& type : dag.param_types) parameters += static_cast<double>(type.elements());
-  words << "train " << subject.name << ": " << count_text(parameters) << (parameters == 1 ? " parameter on " : " parameters on ")
-        << counted(dag.mesh.devices(), "device") << ", " << counted(dag.plan->roles.size(), "role") << ", arena " << largest_arena(dag) << " at most, "
-              << (made.job->generated() ? "generated code" : "interpreted") << (made.device.empty() ? "" : ", on " + made.device) << "\n";
+  for (const tensor::Type& type : dag.param_types)
+    parameters += static_cast<double>(type.elements());
+  words << "train " << subject.name << ": " << count_text(parameters)
+        << (parameters == 1 ? " parameter on " : " parameters on ")
+        << counted(dag.mesh.devices(), "device") << ", " << counted(dag.plan->roles.size(), "role")
+        << ", arena " << largest_arena(dag) << " at most, "
+        << (made.job->generated() ? "generated code" : "interpreted")
+        << (made.device.empty() ? "" : ", on " + made.device) << "\n";
   if (!made.device.empty()) words << backend::cuda::own_attention_text(made.job->training().bodies);
   words.flush();
 }
@@ -52,7 +58,9 @@ void print_start(std::ostream& words, const Session::Subject& subject, const Tra
 /// Whether the loss is the mean cross entropy of the next byte of a text: the loss of another model
 /// of that text can be compared with it.
 bool predicts_next_byte(const tensor::Graph& model, const directive::Settings& settings) {
-  if (!settings.data || !settings.held_out || settings.data->kind != directive::Data::Kind::bytes || model.losses.size() != 1 || model.losses[0].mask) return false;
+  if (!settings.data || !settings.held_out || settings.data->kind != directive::Data::Kind::bytes ||
+      model.losses.size() != 1 || model.losses[0].mask)
+    return false;
   const tensor::NodeId maker = model.value(model.losses[0].elements).def;
   if (!maker.valid() || model.node(maker).op != tensor::Op::cross_entropy) return false;
   const tensor::InputId targets = model.input_of(model.operands(model.node(maker))[1]);
@@ -60,10 +68,12 @@ bool predicts_next_byte(const tensor::Graph& model, const directive::Settings& s
 }
 
 /// The held-out loss of a bigram model, where the train's loss compares with it.
-std::optional<double> bigram_of(Session& session, const tensor::Graph& model, const directive::Settings& settings) {
+std::optional<double> bigram_of(Session& session, const tensor::Graph& model,
+                                const directive::Settings& settings) {
   if (!predicts_next_byte(model, settings)) return std::nullopt;
   runtime::Failure failure;
-  const auto bigram = runtime::bigram_loss(settings.data->path, settings.held_out->path, session.texts(), failure);
+  const auto bigram =
+      runtime::bigram_loss(settings.data->path, settings.held_out->path, session.texts(), failure);
   if (!bigram) report_failure(session, failure, settings.loc);
   return bigram;
 }
@@ -71,26 +81,45 @@ std::optional<double> bigram_of(Session& session, const tensor::Graph& model, co
 /// `3 batches, 10 samples`; of a part of the data `64 of 311 batches, 256 of 1242 samples`.
 std::string held_out_size(const runtime::Batches& held_out) {
   const std::uint64_t taken = held_out.samples_taken();
-  if (held_out.taken == held_out.all()) return counted(held_out.taken, "batch", "batches") + ", " + counted(taken, "sample");
-  return std::to_string(held_out.taken) + " of " + counted(held_out.all(), "batch", "batches") + ", " + std::to_string(taken) + " of " + counted(held_out.samples, "sample");
+  if (held_out.taken == held_out.all())
+    return counted(held_out.taken, "batch", "batches") + ", " + counted(taken, "sample");
+  return std::to_string(held_out.taken) + " of " + counted(held_out.all(), "batch", "batches") +
+         ", " + std::to_string(taken) + " of " + counted(held_out.samples, "sample");
 }
 
 /// The words at the end of a run.
-void print_end(std::ostream& words, const runtime::TrainResult& result, const runtime::Batches& held_out, std::optional<double> bigram) {
+void print_end(std::ostream& words, const runtime::TrainResult& result,
+               const runtime::Batches& held_out, std::optional<double> bigram) {
   words << counted(result.steps, "step") << " in " << number(result.seconds, "%.1f") << " s";
-  if (result.throughput.per_second > 0) words << ", " << count_text(result.throughput.per_second) << " " << result.throughput.unit() << "/s";
-  if (result.last_loss) words << ", loss " << number(*result.first_loss) << " -> " << number(*result.last_loss);
+  if (result.throughput.per_second > 0)
+    words << ", " << count_text(result.throughput.per_second) << " " << result.throughput.unit()
+          << "/s";
+  if (result.last_loss)
+    words << ", loss " << number(*result.first_loss) << " -> " << number(*result.last_loss);
   words << "\n";
-  if (result.held_out_loss) words << "held-out loss " << number(*result.held_out_loss) << " over " << held_out_size(held_out) << "\n";
-  if (bigram) words << "bigram model on " << (held_out.taken == held_out.all() ? "the same" : "all of the") << " text " << number(*bigram) << (result.held_out_loss < bigram ? ": the model is better\n" : ": the model is no better\n");
+  if (result.held_out_loss)
+    words << "held-out loss " << number(*result.held_out_loss) << " over "
+          << held_out_size(held_out) << "\n";
+  if (bigram)
+    words << "bigram model on " << (held_out.taken == held_out.all() ? "the same" : "all of the")
+          << " text " << number(*bigram)
+          << (result.held_out_loss < bigram ? ": the model is better\n"
+                                            : ": the model is no better\n");
 }
 
 /// The same as JSON, also of a run that was interrupted. `profile`: of the last step, where one was
 /// asked for.
-void print_json(std::ostream& out, const Session::Subject& subject, const runtime::TrainResult& result, const runtime::Batches& held_out, std::optional<double> bigram, const std::optional<Profile>& profile = std::nullopt) {
-  llvm::json::Object object{{"schema", 1}, {"train", subject.name}, {"steps", static_cast<std::int64_t>(result.steps)}, {"seconds", result.seconds},
+void print_json(std::ostream& out, const Session::Subject& subject,
+                const runtime::TrainResult& result, const runtime::Batches& held_out,
+                std::optional<double> bigram,
+                const std::optional<Profile>& profile = std::nullopt) {
+  llvm::json::Object object{{"schema", 1},
+                            {"train", subject.name},
+                            {"steps", static_cast<std::int64_t>(result.steps)},
+                            {"seconds", result.seconds},
                             {"interrupted", result.ended == runtime::Ended::stopped}};
-  if (result.throughput.per_second > 0) object[result.throughput.unit() + "_per_second"] = result.throughput.per_second;
+  if (result.throughput.per_second > 0)
+    object[result.throughput.unit() + "_per_second"] = result.throughput.per_second;
   if (result.first_loss) object["first_loss"] = *result.first_loss;
   if (result.last_loss) object["last_loss"] = *result.last_loss;
   if (result.held_out_loss) {
@@ -106,21 +135,26 @@ void print_json(std::ostream& out, const Session::Subject& subject, const runtim
 }
 
 /// Writes the file of `--trace`: the last step as it ran, beside the plan.
-void write_trace(Session& session, const Session::Subject& subject, const TrainJob& made, std::span<const runtime::RecordedRank> recorded) {
+void write_trace(Session& session, const Session::Subject& subject, const TrainJob& made,
+                 std::span<const runtime::RecordedRank> recorded) {
   const std::string& path = session.arguments().trace;
   std::vector<pictures::Picture> pictures;
   const LocationTable& locations = session.context().locations;
   const auto add = [&](const char* what, passes::Timeline timeline) {
-    pictures.push_back(pictures::make_picture(subject.name + ", " + what, std::move(timeline), &made.training, locations));
+    pictures.push_back(pictures::make_picture(subject.name + ", " + what, std::move(timeline),
+                                              &made.training, locations));
   };
-  passes::Timeline planned = passes::simulate_actions(made.training, passes::action_costs(made.training, {}));
+  passes::Timeline planned =
+      passes::simulate_actions(made.training, passes::action_costs(made.training, {}));
   add("measured", measured_timeline(planned, made.training, made.job->training(), recorded));
   add("planned", std::move(planned));
-  session.write_file(path, path.ends_with(".html") ? pictures::timeline_page(pictures) : pictures::perfetto_trace(pictures));
+  session.write_file(path, path.ends_with(".html") ? pictures::timeline_page(pictures)
+                                                   : pictures::perfetto_trace(pictures));
 }
 
 /// Writes the file of `--profile`, and prints the parts of the last step.
-Profile write_profile(Session& session, const TrainJob& made, std::span<const runtime::RecordedRank> recorded) {
+Profile write_profile(Session& session, const TrainJob& made,
+                      std::span<const runtime::RecordedRank> recorded) {
   Profile profile = profile_of(made.training, made.job->training(), recorded);
   session.words() << profile_text(profile);
   session.write_file(session.arguments().profile, service::cost_file_text(profile.costs));
@@ -128,12 +162,14 @@ Profile write_profile(Session& session, const TrainJob& made, std::span<const ru
 }
 
 /// The profile, if one was asked for.
-std::optional<Profile> write_recorded(Session& session, const Session::Subject& subject, const TrainJob& made) {
+std::optional<Profile> write_recorded(Session& session, const Session::Subject& subject,
+                                      const TrainJob& made) {
   const Arguments& arguments = session.arguments();
   if (arguments.trace.empty() && arguments.profile.empty()) return std::nullopt;
   const std::vector<runtime::RecordedRank> recorded = made.executor->recorded();
   if (recorded.empty()) {
-    session.words() << "nothing was recorded: on a GPU that is the last step, and the run was stopped before it\n";
+    session.words()
+        << "nothing was recorded: on a GPU that is the last step, and the run was stopped before it\n";
     return std::nullopt;
   }
   if (!arguments.trace.empty()) write_trace(session, subject, made, recorded);
@@ -142,18 +178,22 @@ std::optional<Profile> write_recorded(Session& session, const Session::Subject& 
 }
 
 /// The end of a train that Ctrl-C has ended, in a run or before it.
-int end_interrupted(Session& session, const Session::Subject& subject, const runtime::TrainResult& result, std::uint64_t steps) {
+int end_interrupted(Session& session, const Session::Subject& subject,
+                    const runtime::TrainResult& result, std::uint64_t steps) {
   session.words() << stopped_text(steps) << "\n";
-  if (session.arguments().format == "json" && !session.sink().has_errors()) print_json(session.console().out, subject, result, {}, std::nullopt);
+  if (session.arguments().format == "json" && !session.sink().has_errors())
+    print_json(session.console().out, subject, result, {}, std::nullopt);
   session.finish();
   return kInterrupted;
 }
 
-int run_steps(Session& session, Session::Subject& subject, const runtime::Options& runtime_options, CudaDevice* cuda) {
+int run_steps(Session& session, Session::Subject& subject, const runtime::Options& runtime_options,
+              CudaDevice* cuda) {
   Console& console = session.console();
   runtime::TrainResult result;
   std::optional<runtime::Interrupt> interrupt(std::in_place);
-  const auto made = make_train_job(session, subject, true, runtime_options, session.arguments().out_folder, &*interrupt, cuda);
+  const auto made = make_train_job(session, subject, true, runtime_options,
+                                   session.arguments().out_folder, &*interrupt, cuda);
   if (!made && (!interrupt->requested() || session.sink().has_errors())) return session.finish();
   if (!made) {
     result.ended = runtime::Ended::stopped;
@@ -170,16 +210,18 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
   }
   session.show_warnings();
   std::optional<runtime::IgnoreBrokenPipes> pipes(std::in_place);
-  if (!kept.empty()) session.words() << "the metrics of the run before are kept in " << kept << "\n";
+  if (!kept.empty())
+    session.words() << "the metrics of the run before are kept in " << kept << "\n";
   if (prints) print_start(session.words(), subject, *made);
   runtime::TrainOptions options;
   if (prints) options.out_folder = session.arguments().out_folder;
   options.columns = console.columns;
   options.memory = largest_arena(made->training);
-  if (prints) options.write = [&](const std::string& text) {
-    console.err << text;
-    console.err.flush();
-  };
+  if (prints)
+    options.write = [&](const std::string& text) {
+      console.err << text;
+      console.err.flush();
+    };
   {
     const runtime::EndsRun ends(*interrupt, *made->executor);
     result = runtime::train(*made->executor, made->tables, options);
@@ -199,18 +241,23 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
     return session.finish();
   }
   if (cuda != nullptr && cuda->group != nullptr) cuda->group->leave();
-  for (const runtime::Failure& warning : made->executor->warnings()) report_failure(session, warning, made->training.settings.loc);
+  for (const runtime::Failure& warning : made->executor->warnings())
+    report_failure(session, warning, made->training.settings.loc);
   if (!prints) {
     const int code = session.finish();
     return result.ended == runtime::Ended::stopped ? static_cast<int>(kInterrupted) : code;
   }
-  const std::optional<Profile> profile = result.steps > 0 ? write_recorded(session, subject, *made) : std::nullopt;
-  if (result.ended == runtime::Ended::stopped) return end_interrupted(session, subject, result, made->executor->next_step());
+  const std::optional<Profile> profile =
+      result.steps > 0 ? write_recorded(session, subject, *made) : std::nullopt;
+  if (result.ended == runtime::Ended::stopped)
+    return end_interrupted(session, subject, result, made->executor->next_step());
   std::optional<double> bigram;
-  if (result.held_out_loss) bigram = bigram_of(session, subject.lowered.model, made->training.settings);
+  if (result.held_out_loss)
+    bigram = bigram_of(session, subject.lowered.model, made->training.settings);
   const runtime::Batches held_out = made->executor->held_out();
   print_end(session.words(), result, held_out, bigram);
-  if (session.arguments().format == "json" && !session.sink().has_errors()) print_json(console.out, subject, result, held_out, bigram, profile);
+  if (session.arguments().format == "json" && !session.sink().has_errors())
+    print_json(console.out, subject, result, held_out, bigram, profile);
   return session.finish();
 }
 
@@ -219,13 +266,16 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
 int run_train(Console& console, const Arguments& arguments) {
   Session session(console, arguments);
   if (!session.open(arguments.positional[0])) return session.finish();
-  auto subject = session.subject(arguments.positional.size() > 1 ? arguments.positional[1] : "", true);
+  auto subject =
+      session.subject(arguments.positional.size() > 1 ? arguments.positional[1] : "", true);
   if (!subject) return session.finish();
   const bool on_cuda = subject->lowered.strategy.settings.device == directive::Platform::cuda;
   const std::uint64_t devices = subject->lowered.strategy.mesh.devices();
   if (arguments.ranks && *arguments.ranks != devices) {
     session.sink()
-        .report(Code::wrong_number_of_ranks, subject->lowered.strategy.mesh.loc, "`-n {}` does not fit the mesh, which has {}", *arguments.ranks, counted(devices, "device"))
+        .report(Code::wrong_number_of_ranks, subject->lowered.strategy.mesh.loc,
+                "`-n {}` does not fit the mesh, which has {}", *arguments.ranks,
+                counted(devices, "device"))
         .hint("write `-n {}` or leave it out", devices);
     return session.finish();
   }
@@ -242,15 +292,18 @@ int run_train(Console& console, const Arguments& arguments) {
   if (on_cuda && !cuda) return session.finish();
   OutFolder folder;
   if (cuda != nullptr && cuda->rank() != 0) {
-    if (!arguments.out_folder.empty() && !session.make_folder(arguments.out_folder)) return session.finish();
+    if (!arguments.out_folder.empty() && !session.make_folder(arguments.out_folder))
+      return session.finish();
   } else if (!folder.hold(session)) {
     return session.finish();
   }
   // Told before minutes of training, not after them.
   for (const std::string& path : {arguments.trace, arguments.profile}) {
-    if (!path.empty() && (cuda == nullptr || cuda->rank() == 0) && !session.check_writable(path)) return session.finish();
+    if (!path.empty() && (cuda == nullptr || cuda->rank() == 0) && !session.check_writable(path))
+      return session.finish();
   }
-  return arguments.reference ? compare_with_one_device(session, *subject, *options, cuda.get()) : run_steps(session, *subject, *options, cuda.get());
+  return arguments.reference ? compare_with_one_device(session, *subject, *options, cuda.get())
+                             : run_steps(session, *subject, *options, cuda.get());
 }
 
 }  // namespace piper::tools

@@ -36,26 +36,32 @@ bool texts_are_ready(Session& session, const Session::Subject& subject);
 /// Compiles, verifies, builds and loads; flight records go to the folder (empty: none), in place of
 /// those of an earlier run. Nothing, and a diagnostic, when something fails; nothing after an
 /// interrupt (null: none). `cuda`: where it runs; null: on the CPU.
-std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject, bool with_held_out, const runtime::Options& options, const std::string& out_folder,
-                                         const runtime::Interrupt* interrupt, CudaDevice* cuda = nullptr);
+std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject,
+                                         bool with_held_out, const runtime::Options& options,
+                                         const std::string& out_folder,
+                                         const runtime::Interrupt* interrupt,
+                                         CudaDevice* cuda = nullptr);
 
 /// The bytes of a sample of `bytes(...)`.
 std::uint64_t window_of(Session& session, const directive::Data& data);
 
 /// Reads the table of `arrays(...)`, which the session keeps: the number of its rows, or nothing
 /// with the reason in `failure`.
-std::optional<std::uint64_t> read_arrays(Session& session, const tensor::Graph& model, const directive::Data& data, runtime::Failure& failure);
+std::optional<std::uint64_t> read_arrays(Session& session, const tensor::Graph& model,
+                                         const directive::Data& data, runtime::Failure& failure);
 
 /// Whether the batches of held-out data fit the model: where its samples depend on each other the
 /// last batch must not be short. Otherwise reports `code` and returns false. Other data fits.
-bool batches_fit(Session& session, const lower::Lowered& lowered, const directive::Data& data, std::uint64_t samples, Code code);
+bool batches_fit(Session& session, const lower::Lowered& lowered, const directive::Data& data,
+                 std::uint64_t samples, Code code);
 
 /// The checked part of a text is bounded, because a large one takes long.
 inline constexpr std::uint64_t kTextLookedThrough = 1 << 20;
 
 /// Warns of a byte at the beginning of the text that the model has no row or class for: a run stops
 /// at the first window that holds one.
-void look_for_bytes(Session& session, const tensor::Graph& model, const directive::Data& data, std::span<const unsigned char> text);
+void look_for_bytes(Session& session, const tensor::Graph& model, const directive::Data& data,
+                    std::span<const unsigned char> text);
 
 /// `stopped after step 3`, `stopped before step 1`.
 std::string stopped_text(std::uint64_t steps);

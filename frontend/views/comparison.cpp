@@ -11,7 +11,8 @@
 namespace piper::views {
 
 std::string of_small_model(passes::Timeline::Unit unit) {
-  return std::string("a schedule by itself has a small chain of layers for a model: ") + (unit == passes::Timeline::Unit::seconds ? "seconds, " : "") +
+  return std::string("a schedule by itself has a small chain of layers for a model: ") +
+         (unit == passes::Timeline::Unit::seconds ? "seconds, " : "") +
          "memory and traffic are those of that chain, and a train has those of its model\n";
 }
 
@@ -33,14 +34,22 @@ std::string number(double value) {
 }
 
 constexpr Figure kFigures[] = {
-    {"bubble (span)", "", [](const Compared& c) { return c.timeline.bubble_span; }, [](const Compared& c) { return number(c.timeline.bubble_span); }},
-    {"bubble (makespan)", "", [](const Compared& c) { return c.timeline.bubble_makespan; }, [](const Compared& c) { return number(c.timeline.bubble_makespan); }},
-    {"span", "span", [](const Compared& c) { return c.timeline.span; }, [](const Compared& c) { return pictures::time_text(c.timeline.span, c.timeline.unit); }},
-    {"makespan", "makespan", [](const Compared& c) { return c.timeline.makespan; }, [](const Compared& c) { return pictures::time_text(c.timeline.makespan, c.timeline.unit); }},
-    {"peak", "peak", [](const Compared& c) { return c.peak; }, [](const Compared& c) { return number(c.peak); }},
-    {"memory", "memory", [](const Compared& c) { return static_cast<double>(c.bytes); }, [](const Compared& c) { return bytes_text(c.bytes); }},
-    {"traffic", "traffic", [](const Compared& c) { return static_cast<double>(c.traffic); }, [](const Compared& c) { return bytes_text(c.traffic); }},
-    {"lines", "lines", [](const Compared& c) { return static_cast<double>(c.lines); }, [](const Compared& c) { return std::to_string(c.lines); }},
+    {"bubble (span)", "", [](const Compared& c) { return c.timeline.bubble_span; },
+     [](const Compared& c) { return number(c.timeline.bubble_span); }},
+    {"bubble (makespan)", "", [](const Compared& c) { return c.timeline.bubble_makespan; },
+     [](const Compared& c) { return number(c.timeline.bubble_makespan); }},
+    {"span", "span", [](const Compared& c) { return c.timeline.span; },
+     [](const Compared& c) { return pictures::time_text(c.timeline.span, c.timeline.unit); }},
+    {"makespan", "makespan", [](const Compared& c) { return c.timeline.makespan; },
+     [](const Compared& c) { return pictures::time_text(c.timeline.makespan, c.timeline.unit); }},
+    {"peak", "peak", [](const Compared& c) { return c.peak; },
+     [](const Compared& c) { return number(c.peak); }},
+    {"memory", "memory", [](const Compared& c) { return static_cast<double>(c.bytes); },
+     [](const Compared& c) { return bytes_text(c.bytes); }},
+    {"traffic", "traffic", [](const Compared& c) { return static_cast<double>(c.traffic); },
+     [](const Compared& c) { return bytes_text(c.traffic); }},
+    {"lines", "lines", [](const Compared& c) { return static_cast<double>(c.lines); },
+     [](const Compared& c) { return std::to_string(c.lines); }},
 };
 
 /// Lines that say something.
@@ -64,7 +73,8 @@ std::pair<std::string, std::string> taken_apart(const std::string& word) {
   return {word.substr(0, colon + 5), word.substr(colon + 6)};
 }
 
-Compared compared(std::string name, Timeline timeline, const dag::Dag& plan, std::string_view declaration) {
+Compared compared(std::string name, Timeline timeline, const dag::Dag& plan,
+                  std::string_view declaration) {
   Compared row{.name = std::move(name), .timeline = std::move(timeline)};
   for (const Timeline::Rank& rank : row.timeline.ranks) row.peak = std::max(row.peak, rank.peak);
   row.bytes = passes::peak_memory(plan).bytes;
@@ -74,16 +84,24 @@ Compared compared(std::string name, Timeline timeline, const dag::Dag& plan, std
   return row;
 }
 
-std::string_view declaration_text(const service::Compilation& compilation, const std::string& name) {
+std::string_view declaration_text(const service::Compilation& compilation,
+                                  const std::string& name) {
   const auto declared = compilation.declared(name);
   if (!declared || !declared->range.file.valid()) return {};
-  return compilation.context().locations.files().text(declared->range.file).substr(declared->range.begin, declared->range.end - declared->range.begin);
+  return compilation.context()
+      .locations.files()
+      .text(declared->range.file)
+      .substr(declared->range.begin, declared->range.end - declared->range.begin);
 }
 
-std::optional<Compared> look_at(service::Compilation& compilation, const Look& look, std::vector<bool>& taken, DiagnosticSink& sink) {
+std::optional<Compared> look_at(service::Compilation& compilation, const Look& look,
+                                std::vector<bool>& taken, DiagnosticSink& sink) {
   if (!compilation.open(look.input, sink)) return std::nullopt;
   if (compilation.pir()) {
-    sink.report(Code::unknown_subject, SourceRange(), "`{}` is a plan and not a program: `compare` needs .pipe files or schedules of the standard library", look.input)
+    sink.report(
+            Code::unknown_subject, SourceRange(),
+            "`{}` is a plan and not a program: `compare` needs .pipe files or schedules of the standard library",
+            look.input)
         .hint("`piper simulate {}` has its figures", look.input);
     return std::nullopt;
   }
@@ -102,9 +120,12 @@ std::optional<Compared> look_at(service::Compilation& compilation, const Look& l
   if (!dag) return std::nullopt;
   auto timeline = simulate(look.costs, *dag, sink);
   if (!timeline) return std::nullopt;
-  Compared row = compared(look.shown, std::move(*timeline), *dag, declaration_text(compilation, look.name));
+  Compared row =
+      compared(look.shown, std::move(*timeline), *dag, declaration_text(compilation, look.name));
   row.by_itself = !subject->is_train;
-  if (look.picture) row.picture = pictures::make_picture(look.shown, row.timeline, &*dag, compilation.context().locations);
+  if (look.picture)
+    row.picture =
+        pictures::make_picture(look.shown, row.timeline, &*dag, compilation.context().locations);
   return row;
 }
 
@@ -113,11 +134,14 @@ namespace {
 /// The least of each figure, which several may have; of equal sums of different order both are.
 bool is_best(const Figure& figure, const std::list<Compared>& all, const Compared& one) {
   const double own = figure.of(one);
-  return std::all_of(all.begin(), all.end(), [&](const Compared& other) { return own <= figure.of(other) + 1e-9 * std::max(1.0, own); });
+  return std::all_of(all.begin(), all.end(), [&](const Compared& other) {
+    return own <= figure.of(other) + 1e-9 * std::max(1.0, own);
+  });
 }
 
 bool is_shown(const Figure& figure, const std::list<Compared>& all) {
-  return std::string_view(figure.name) != "peak" || all.front().timeline.source == Timeline::Source::operations;
+  return std::string_view(figure.name) != "peak" ||
+         all.front().timeline.source == Timeline::Source::operations;
 }
 
 /// The device of the plans, unless it is the default; with names if they differ.
@@ -141,7 +165,8 @@ std::vector<std::string> alternatives(const lower::Override& size) {
   for (std::size_t at = 0; at <= size.value.size();) {
     const std::size_t end = std::min(size.value.find(',', at), size.value.size());
     values.push_back(size.value.substr(at, end - at));
-    if (values.back().empty() || values.back().find_first_not_of("0123456789") != std::string::npos) return {size.value};
+    if (values.back().empty() || values.back().find_first_not_of("0123456789") != std::string::npos)
+      return {size.value};
     at = end + 1;
   }
   return values;
@@ -174,19 +199,30 @@ std::string comparison_text(const std::list<Compared>& all) {
   for (const Compared& one : all) {
     std::vector<std::string> row = {one.name};
     for (const Figure& figure : kFigures) {
-      if (is_shown(figure, all)) row.push_back(figure.text(one) + (all.size() > 1 && is_best(figure, all, one) ? "*" : " "));
+      if (is_shown(figure, all))
+        row.push_back(figure.text(one) + (all.size() > 1 && is_best(figure, all, one) ? "*" : " "));
     }
     rows.push_back(std::move(row));
   }
   std::string text = pictures::text_table(rows, {true});
   const auto any = [&](const auto& holds) { return std::any_of(all.begin(), all.end(), holds); };
-  if (any([](const Compared& one) { return pictures::runs_groups_in_turn(one.timeline); })) text += pictures::kGroupsInTurn;
+  if (any([](const Compared& one) { return pictures::runs_groups_in_turn(one.timeline); }))
+    text += pictures::kGroupsInTurn;
   for (const Timeline::Stages stages : {Timeline::Stages::weighed, Timeline::Stages::equal}) {
-    const bool shown = any([&](const Compared& one) { return one.timeline.source == Timeline::Source::operations && one.timeline.stages == stages; });
-    if (shown) text += std::string(text_of(stages)) + (stages == Timeline::Stages::weighed && any([](const Compared& one) { return one.by_itself; }) ? " in trains" : "") + "\n";
+    const bool shown = any([&](const Compared& one) {
+      return one.timeline.source == Timeline::Source::operations && one.timeline.stages == stages;
+    });
+    if (shown)
+      text += std::string(text_of(stages)) +
+              (stages == Timeline::Stages::weighed &&
+                       any([](const Compared& one) { return one.by_itself; })
+                   ? " in trains"
+                   : "") +
+              "\n";
   }
   text += planned_for_text(all);
-  if (any([](const Compared& one) { return one.by_itself; })) text += of_small_model(all.front().timeline.unit);
+  if (any([](const Compared& one) { return one.by_itself; }))
+    text += of_small_model(all.front().timeline.unit);
   return text;
 }
 
@@ -197,7 +233,8 @@ llvm::json::Array comparison_json(const std::list<Compared>& all) {
     Object object{{"name", fixUTF8(one.name)},
                   {"ranks", static_cast<std::int64_t>(one.timeline.ranks.size())},
                   {"unit", one.timeline.unit == Timeline::Unit::cost ? "cost" : "seconds"},
-                  {"bubble", Object{{"makespan", one.timeline.bubble_makespan}, {"span", one.timeline.bubble_span}}}};
+                  {"bubble", Object{{"makespan", one.timeline.bubble_makespan},
+                                    {"span", one.timeline.bubble_span}}}};
     Array best;
     for (const Figure& figure : kFigures) {
       if (!is_shown(figure, all)) continue;

@@ -22,9 +22,9 @@ struct Compared {
   passes::Timeline timeline;
   double peak = 0;
   std::int64_t bytes = 0, traffic = 0;
-  std::size_t lines = 0;  // of its declaration, without comments
-  directive::Platform device{};  // that its plan is for
-  bool by_itself = false;  // a schedule without a model of its own
+  std::size_t lines = 0;                          // of its declaration, without comments
+  directive::Platform device{};                   // that its plan is for
+  bool by_itself = false;                         // a schedule without a model of its own
   std::optional<pictures::Picture> picture = {};  // where one was asked for
 };
 
@@ -32,9 +32,9 @@ struct Compared {
 struct Look {
   // A file, and a declaration of it; or a schedule of the library.
   std::string input, name;
-  std::string shown;                            // the name of the row
+  std::string shown;  // the name of the row
   const SimulationCosts& costs;
-  std::span<const lower::Override> overrides;   // it gets those that it takes
+  std::span<const lower::Override> overrides;  // it gets those that it takes
   bool picture = false;
 };
 
@@ -42,13 +42,15 @@ struct Look {
 std::string of_small_model(passes::Timeline::Unit unit);
 
 /// A row of one plan with its timeline; `declaration` is the text whose lines are counted.
-Compared compared(std::string name, passes::Timeline timeline, const dag::Dag& plan, std::string_view declaration);
+Compared compared(std::string name, passes::Timeline timeline, const dag::Dag& plan,
+                  std::string_view declaration);
 /// The text of the train or schedule of that name, or the only one; empty if unknown.
 std::string_view declaration_text(const service::Compilation& compilation, const std::string& name);
 
 /// Compiles and simulates it. The overrides that it takes are noted in `taken`. Nothing after an
 /// error.
-std::optional<Compared> look_at(service::Compilation& compilation, const Look& look, std::vector<bool>& taken, DiagnosticSink& sink);
+std::optional<Compared> look_at(service::Compilation& compilation, const Look& look,
+                                std::vector<bool>& taken, DiagnosticSink& sink);
 /// Splits `FILE.pipe:NAME`, one of several declarations; `FILE.pipe` and a name of the library stay
 /// whole.
 std::pair<std::string, std::string> taken_apart(const std::string& word);

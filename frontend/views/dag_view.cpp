@@ -23,13 +23,14 @@ using dag::Dag;
 using dag::Level;
 using dag::PortKind;
 
-constexpr std::size_t kMaxNamed = 3;    // values of a body that are called by their names
-constexpr std::size_t kMaxRanks = 16;   // whose orders are shown
-constexpr std::size_t kLongest = 130;    // characters of an order
+constexpr std::size_t kMaxNamed = 3;   // values of a body that are called by their names
+constexpr std::size_t kMaxRanks = 16;  // whose orders are shown
+constexpr std::size_t kLongest = 130;  // characters of an order
 
 class DagView {
  public:
-  DagView(const Dag& dag, std::span<const directive::Directive> directives, const DagViewOptions& options)
+  DagView(const Dag& dag, std::span<const directive::Directive> directives,
+          const DagViewOptions& options)
       : dag_(dag), directives_(directives), options_(options), os_(text_) {}
 
   std::string run() {
@@ -69,11 +70,13 @@ class DagView {
     std::size_t operations = 0, edges = 0;
     for (const dag::Node& node : dag_.nodes) edges += node.num_inputs;
     for (const dag::Body& body : dag_.bodies) operations += body.graph.nodes().size();
-    os_ << (dag_.settings.train.empty() ? "schedule" : dag_.settings.train) << " at level " << std::string(dag::level_name(dag_.level));
+    os_ << (dag_.settings.train.empty() ? "schedule" : dag_.settings.train) << " at level "
+        << std::string(dag::level_name(dag_.level));
     if (dag_.forward_only) os_ << ", forward alone";
     os_ << ": " << counted(dag_.mesh.devices(), "device");
     if (dag_.plan) os_ << " in " << counted(dag_.plan->roles.size(), "role");
-    os_ << ", " << counted(dag_.bodies.size(), "body", "bodies") << " with " << counted(operations, "operation") << ", " << counted(dag_.nodes.size(), "node") << ", "
+    os_ << ", " << counted(dag_.bodies.size(), "body", "bodies") << " with "
+        << counted(operations, "operation") << ", " << counted(dag_.nodes.size(), "node") << ", "
         << counted(edges, "edge") << "\n";
   }
 
@@ -83,7 +86,9 @@ class DagView {
   void strategy() {
     if (dag_.mesh.name.valid()) {
       os_ << "mesh " << name(dag_.mesh.name);
-      for (std::size_t i = 0; i < dag_.mesh.axes.size(); ++i) os_ << (i == 0 ? "(" : ", ") << name(dag_.mesh.axes[i].name) << ": " << dag_.mesh.axes[i].size;
+      for (std::size_t i = 0; i < dag_.mesh.axes.size(); ++i)
+        os_ << (i == 0 ? "(" : ", ") << name(dag_.mesh.axes[i].name) << ": "
+            << dag_.mesh.axes[i].size;
       os_ << ")";
       end_line(dag_.mesh.loc);
     }
@@ -94,7 +99,8 @@ class DagView {
         os_ << "  order of " << counted(order->ranks.size(), "rank") << ", see `show orders`";
         end_line(order->loc);
       } else {
-        directive::print(each, os_, {*dag_.context, dag_.mesh, dag_.device_sets, options_.locations}, 2);
+        directive::print(each, os_,
+                         {*dag_.context, dag_.mesh, dag_.device_sets, options_.locations}, 2);
       }
     }
     os_ << "}\n";
@@ -110,16 +116,21 @@ class DagView {
   void model() {
     for (std::size_t i = 0; i < dag_.params.size(); ++i) {
       const tensor::Param& param = dag_.params[i];
-      os_ << "param " << name(param.name) << ": " << print(dag_.param_types[i], dag_.context->symbols) << " = " << tensor::init_text(param.init) << (param.frozen ? " frozen" : "");
+      os_ << "param " << name(param.name) << ": "
+          << print(dag_.param_types[i], dag_.context->symbols) << " = "
+          << tensor::init_text(param.init) << (param.frozen ? " frozen" : "");
       end_line(param.loc);
     }
     for (std::size_t i = 0; i < dag_.inputs.size(); ++i) {
-      os_ << "input " << name(dag_.inputs[i].name) << ": " << print(dag_.input_types[i], dag_.context->symbols);
+      os_ << "input " << name(dag_.inputs[i].name) << ": "
+          << print(dag_.input_types[i], dag_.context->symbols);
       end_line(dag_.inputs[i].loc);
     }
     for (const tensor::Loss& loss : dag_.losses) {
       os_ << "loss " << name(loss.name) << ": mean of " << loss.count << " in a batch";
-      if (loss.mask) os_ << " but where " << name(dag_.inputs[loss.mask->targets.index()].name) << " is " << loss.mask->ignore;
+      if (loss.mask)
+        os_ << " but where " << name(dag_.inputs[loss.mask->targets.index()].name) << " is "
+            << loss.mask->ignore;
       end_line(loss.loc);
     }
   }
@@ -129,7 +140,8 @@ class DagView {
     for (const dag::BodyId id : bodies_by_chunk()) {
       const dag::Body& body = dag_.bodies[id.index()];
       os_ << "body @" << name(body.name) << ": " << counted(body.graph.nodes().size(), "operation");
-      if (!body.inputs.empty() || !body.outputs.empty()) os_ << " (" << ports(body, body.inputs) << ") -> (" << ports(body, body.outputs) << ")";
+      if (!body.inputs.empty() || !body.outputs.empty())
+        os_ << " (" << ports(body, body.inputs) << ") -> (" << ports(body, body.outputs) << ")";
       os_ << "\n";
     }
   }
@@ -157,16 +169,22 @@ class DagView {
     };
     std::vector<std::pair<PortKind, Kind>> kinds;
     for (const dag::BodyPort& port : ports) {
-      auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const auto& each) { return each.first == port.kind; });
+      auto kind = std::find_if(kinds.begin(), kinds.end(),
+                               [&](const auto& each) { return each.first == port.kind; });
       if (kind == kinds.end()) kind = kinds.insert(kinds.end(), {port.kind, {}});
       const std::int64_t bytes = body.graph.type(port.value).bytes();
-      kind->second.names += (kind->second.count++ == 0 ? "" : ", ") + name(port.input.valid() ? dag_.inputs[port.input.index()].name : body.graph.value(port.value).name) + " " + bytes_text(bytes);
+      kind->second.names += (kind->second.count++ == 0 ? "" : ", ") +
+                            name(port.input.valid() ? dag_.inputs[port.input.index()].name
+                                                    : body.graph.value(port.value).name) +
+                            " " + bytes_text(bytes);
       kind->second.bytes += bytes;
     }
     std::string text;
     for (const auto& [kind, all] : kinds) {
       text += text.empty() ? "" : ", ";
-      text += kind == PortKind::data && all.count <= kMaxNamed ? all.names : kind_text(kind, all.count) + " " + bytes_text(all.bytes);
+      text += kind == PortKind::data && all.count <= kMaxNamed
+                  ? all.names
+                  : kind_text(kind, all.count) + " " + bytes_text(all.bytes);
     }
     return text;
   }
@@ -186,11 +204,17 @@ class DagView {
   void buckets() {
     for (const dag::Bucket& bucket : dag_.buckets) {
       std::int64_t bytes = 0;
-      for (const tensor::ParamId param : bucket.params) bytes += dag_.param_types[param.index()].bytes();
-      os_ << "bucket " << name(bucket.name) << ": " << counted(bucket.params.size(), dag_.frozen(bucket) ? "frozen parameter" : "parameter") << " " << bytes_text(bytes);
-      for (std::size_t i = 0; i < bucket.owners.size(); ++i) os_ << (i == 0 ? " on " : ", ") << dag_.text(bucket.owners[i]);
-      os_ << layout(" unreduced ", bucket.unreduced) << layout(" state ", bucket.state) << layout(" gradients ", bucket.gradients) << layout(" parameters ", bucket.parameters);
-      if (bucket.gathered_per_use()) os_ << " by " << std::string(directive::reduce_name(bucket.reduced));
+      for (const tensor::ParamId param : bucket.params)
+        bytes += dag_.param_types[param.index()].bytes();
+      os_ << "bucket " << name(bucket.name) << ": "
+          << counted(bucket.params.size(), dag_.frozen(bucket) ? "frozen parameter" : "parameter")
+          << " " << bytes_text(bytes);
+      for (std::size_t i = 0; i < bucket.owners.size(); ++i)
+        os_ << (i == 0 ? " on " : ", ") << dag_.text(bucket.owners[i]);
+      os_ << layout(" unreduced ", bucket.unreduced) << layout(" state ", bucket.state)
+          << layout(" gradients ", bucket.gradients) << layout(" parameters ", bucket.parameters);
+      if (bucket.gathered_per_use())
+        os_ << " by " << std::string(directive::reduce_name(bucket.reduced));
       if (bucket.prefetch > 0) os_ << " prefetch " << bucket.prefetch;
       if (bucket.state_on_host) os_ << " offloaded";
       end_line(bucket.loc);
@@ -215,15 +239,20 @@ class DagView {
       const std::size_t end = all.find('\n', at);
       std::string line = all.substr(at, end - at);
       at = end + 1;
-      if (rank < table.rows.size() && line.size() > kLongest) line = line.substr(0, line.rfind(' ', kLongest)) + " ... " + std::to_string(table.rows[rank].ops.size()) + " in all";
+      if (rank < table.rows.size() && line.size() > kLongest)
+        line = line.substr(0, line.rfind(' ', kLongest)) + " ... " +
+               std::to_string(table.rows[rank].ops.size()) + " in all";
       if (rank < kMaxRanks || rank >= table.rows.size()) os_ << line << "\n";
-      if (rank + 1 == table.rows.size() && rank >= kMaxRanks) os_ << "... " << counted(rank + 1 - kMaxRanks, "rank") << " more\n";
+      if (rank + 1 == table.rows.size() && rank >= kMaxRanks)
+        os_ << "... " << counted(rank + 1 - kMaxRanks, "rank") << " more\n";
     }
   }
 
   void left_out() {
     if (!options_.bodies) os_ << "left out: the operations of bodies, see `--bodies`\n";
-    if (dag_.plan) os_ << "left out: what each of " << counted(actions(), "action") << " waits for, reads and writes, see `show program`\n";
+    if (dag_.plan)
+      os_ << "left out: what each of " << counted(actions(), "action")
+          << " waits for, reads and writes, see `show program`\n";
     os_ << "the whole text, which `check` reads: `--format pir`\n";
   }
 
@@ -242,6 +271,9 @@ class DagView {
 
 }  // namespace
 
-std::string dag_view(const Dag& dag, std::span<const directive::Directive> directives, const DagViewOptions& options) { return DagView(dag, directives, options).run(); }
+std::string dag_view(const Dag& dag, std::span<const directive::Directive> directives,
+                     const DagViewOptions& options) {
+  return DagView(dag, directives, options).run();
+}
 
 }  // namespace piper::views

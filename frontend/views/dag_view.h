@@ -24,6 +24,7 @@ struct DagViewOptions {
 /// Similar nodes share one line (node_classes.h), by the devices that run them, and repeated lines
 /// are folded (folded_text.h). The last lines list the omissions, and how to see them. Not parsed
 /// back: `dag::print` is.
-std::string dag_view(const dag::Dag& dag, std::span<const directive::Directive> directives, const DagViewOptions& options);
+std::string dag_view(const dag::Dag& dag, std::span<const directive::Directive> directives,
+                     const DagViewOptions& options);
 
 }  // namespace piper::views

@@ -32,7 +32,8 @@ std::string_view indexed(std::string_view text, std::size_t i) {
   if (c == '.' || c == '[' || c == ':' || c == '#') {
     const std::string_view word = word_before(text, i - 1);
     if (!word.empty()) return word;
-    return i > 1 && (is_digit(text[i - 2]) || text[i - 2] == ']') ? text.substr(i - 1, 1) : std::string_view();
+    return i > 1 && (is_digit(text[i - 2]) || text[i - 2] == ']') ? text.substr(i - 1, 1)
+                                                                  : std::string_view();
   }
   if (c != ' ' || i < 2) return {};
   if (text[i - 2] == '+') return text.substr(i - 2, 1);
@@ -42,7 +43,9 @@ std::string_view indexed(std::string_view text, std::size_t i) {
 /// The end of the number at `i`, with its exponent or unit if it measures: `1e-06`.
 std::size_t measure_end(std::string_view text, std::size_t i) {
   std::size_t end = i;
-  while (end < text.size() && (in_word(text[end]) || text[end] == '.' || (text[end] == '-' && text[end - 1] == 'e'))) ++end;
+  while (end < text.size() &&
+         (in_word(text[end]) || text[end] == '.' || (text[end] == '-' && text[end - 1] == 'e')))
+    ++end;
   return end;
 }
 
@@ -50,7 +53,8 @@ std::optional<Index> index_at(std::string_view text, std::size_t i) {
   Index index{.of = indexed(text, i), .begin = i, .end = i};
   while (index.end < text.size() && is_digit(text[index.end])) ++index.end;
   const std::size_t length = index.end - i;
-  if (index.of.empty() || length > kMaxDigits || (length > 1 && text[i] == '0')) return std::nullopt;
+  if (index.of.empty() || length > kMaxDigits || (length > 1 && text[i] == '0'))
+    return std::nullopt;
   if (text[i - 1] == ' ' && measure_end(text, i) != index.end) return std::nullopt;
   std::from_chars(text.data() + i, text.data() + index.end, index.value);
   return index;
@@ -85,7 +89,8 @@ std::vector<Index> indices(std::string_view text) {
 std::string without_indices(std::string_view text) {
   std::string out;
   std::size_t at = 0;
-  for (const Index& index : indices(text)) out.append(text.substr(at, index.begin - at)), at = index.end;
+  for (const Index& index : indices(text))
+    out.append(text.substr(at, index.begin - at)), at = index.end;
   return out.append(text.substr(at));
 }
 
@@ -101,18 +106,23 @@ FoldedLines::FoldedLines(std::string_view text) {
   for (std::uint32_t i = count; i-- > 0;) {
     Line& line = lines_[i];
     line.next = std::exchange(seen[line.shape], i);
-    for (line.end = i + 1; line.end < count && indent(line.end) >= indent(i);) line.end = lines_[line.end].end;
+    for (line.end = i + 1; line.end < count && indent(line.end) >= indent(i);)
+      line.end = lines_[line.end].end;
   }
 }
 
-std::size_t FoldedLines::indent(std::size_t line) const { return std::min(text(line).find_first_not_of(' '), text(line).size()); }
+std::size_t FoldedLines::indent(std::size_t line) const {
+  return std::min(text(line).find_first_not_of(' '), text(line).size());
+}
 
 std::span<const FoldedLines::Use> FoldedLines::uses(std::size_t line) const {
-  return items(uses_, lines_[line].first_use, line + 1 < size() ? lines_[line + 1].first_use : uses_.size());
+  return items(uses_, lines_[line].first_use,
+               line + 1 < size() ? lines_[line + 1].first_use : uses_.size());
 }
 
 std::span<const Index> FoldedLines::numbers(std::size_t line) const {
-  return items(numbers_, lines_[line].first_number, line + 1 < size() ? lines_[line + 1].first_number : numbers_.size());
+  return items(numbers_, lines_[line].first_number,
+               line + 1 < size() ? lines_[line + 1].first_number : numbers_.size());
 }
 
 void FoldedLines::read(std::size_t number) {
@@ -122,11 +132,14 @@ void FoldedLines::read(std::size_t number) {
   if (line.text == "}") defined_.clear();  // names hold inside of braces
   shape_.clear();
   const std::size_t begin = indent(number);
-  const std::size_t equals = begin < line.text.size() && line.text[begin] == '%' ? line.text.find(" = ") : std::string_view::npos;
+  const std::size_t equals = begin < line.text.size() && line.text[begin] == '%'
+                                 ? line.text.find(" = ")
+                                 : std::string_view::npos;
   const std::size_t body = equals == std::string_view::npos ? 0 : equals;
   for (std::size_t i = body; i < line.text.size();) i = part(number, i);
   define(number, body);
-  line.shape = shapes_.try_emplace(shape_, static_cast<std::uint32_t>(shapes_.size())).first->second;
+  line.shape =
+      shapes_.try_emplace(shape_, static_cast<std::uint32_t>(shapes_.size())).first->second;
 }
 
 /// The values before `end`.
@@ -153,7 +166,8 @@ std::size_t FoldedLines::part(std::size_t number, std::size_t i) {
     const std::string_view name = text.substr(i, end - i);
     if (const auto found = defined_.find(name); found != defined_.end()) {
       shape_ += '%';
-      uses_.push_back({name, static_cast<std::uint32_t>(number - found->second.line), found->second.place});
+      uses_.push_back(
+          {name, static_cast<std::uint32_t>(number - found->second.line), found->second.place});
       return end;
     }
   } else if (text.substr(i, 3) == ") {") {
@@ -162,7 +176,8 @@ std::size_t FoldedLines::part(std::size_t number, std::size_t i) {
     std::size_t end = i;
     while (end < text.size() && in_word(text[end])) ++end;
     const std::string_view word = text.substr(i, end - i);
-    if (text.substr(end, 1) == "[" && tensor::parse_dtype(word)) return exact(text, i, text.find(']', i));
+    if (text.substr(end, 1) == "[" && tensor::parse_dtype(word))
+      return exact(text, i, text.find(']', i));
     if (word == "bytes") return exact(text, i, text.find_first_of(" )", end + 1));
     while (i < text.size() && in_name(text[i])) shape_ += text[i++];
     return i;

@@ -13,10 +13,14 @@ constexpr std::size_t kMaxNamed = 60;  // characters of a line in statements abo
 /// begins if it follows another number.
 std::string_view shown(std::string_view line, const Index& index) {
   std::size_t begin = static_cast<std::size_t>(index.of.data() - line.data());
-  const auto in_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == ':' || c == '%'; };
+  const auto in_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == ':' ||
+           c == '%';
+  };
   const bool after_number = index.of == "." || index.of == ":";
   while (after_number && begin > 0 && in_name(line[begin - 1])) --begin;
-  const std::size_t end = index.end + (line[index.begin - 1] == '[' && line.substr(index.end, 1) == "]" ? 1 : 0);
+  const std::size_t end =
+      index.end + (line[index.begin - 1] == '[' && line.substr(index.end, 1) == "]" ? 1 : 0);
   return line.substr(begin, end - begin);
 }
 
@@ -32,11 +36,13 @@ std::string pair(std::string_view first, std::string_view last, bool always) {
 std::string_view subject(std::string_view line) {
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
   std::size_t end = line.size();
-  for (const std::string_view behind : {" = ", " on ", " (", " loc("}) end = std::min(end, line.find(behind));
+  for (const std::string_view behind : {" = ", " on ", " (", " loc("})
+    end = std::min(end, line.find(behind));
   if (const std::size_t colon = line.find(": "); colon < line.find('[')) end = std::min(end, colon);
   line = line.substr(0, end);
   if (line.ends_with(',')) line.remove_suffix(1);
-  const std::size_t cut = line.size() > kMaxNamed ? line.rfind(' ', kMaxNamed) : std::string_view::npos;
+  const std::size_t cut =
+      line.size() > kMaxNamed ? line.rfind(' ', kMaxNamed) : std::string_view::npos;
   return line.substr(0, cut);
 }
 
@@ -74,7 +80,9 @@ bool FoldedRun::same_flow(std::size_t line, std::size_t other, std::size_t i) co
   const auto a = lines_->uses(line), b = lines_->uses(other);
   for (std::size_t u = 0; u < a.size(); ++u) {
     const bool inside = a[u].back <= i;
-    if (inside != (b[u].back <= i) || (inside && (a[u].back != b[u].back || a[u].place != b[u].place))) return false;
+    if (inside != (b[u].back <= i) ||
+        (inside && (a[u].back != b[u].back || a[u].place != b[u].place)))
+      return false;
   }
   return true;
 }
@@ -90,14 +98,17 @@ bool FoldedRun::learn_moves(std::size_t line, std::size_t other) {
       move.first = {line, n};
     }
     if (step != 0 && step != move.step) return false;
-    if (move.values.try_emplace(a[n].value, Move::Value{step == 0, {line, n}}).first->second.stays != (step == 0)) return false;
+    if (move.values.try_emplace(a[n].value, Move::Value{step == 0, {line, n}})
+            .first->second.stays != (step == 0))
+      return false;
   }
   return true;
 }
 
 /// The visible moves: the indices in the names of the first repetition and the last.
 void FoldedRun::learn_names() {
-  const std::string_view first = subject(lines_->text(begin_)), second = subject(lines_->text(begin_ + period_));
+  const std::string_view first = subject(lines_->text(begin_)),
+                         second = subject(lines_->text(begin_ + period_));
   names_.clear();
   named_ = without_indices(first) == without_indices(second);
   if (!named_) return;
@@ -110,9 +121,11 @@ bool FoldedRun::names_move_on(std::size_t at) const {
   const std::vector<Index> now = indices(subject(lines_->text(at)));
   if (now.size() != names_.size()) return false;
   for (std::size_t n = 0; n < now.size(); ++n) {
-    if (now[n].value != names_[n].index.value + static_cast<std::int64_t>(times_) * names_[n].step) return false;
+    if (now[n].value != names_[n].index.value + static_cast<std::int64_t>(times_) * names_[n].step)
+      return false;
   }
-  return without_indices(subject(lines_->text(at))) == without_indices(subject(lines_->text(begin_)));
+  return without_indices(subject(lines_->text(at))) ==
+         without_indices(subject(lines_->text(begin_)));
 }
 
 /// How far a reader sees an index move: as the same one in the names of the first repetition and
@@ -145,12 +158,16 @@ void FoldedRun::find_moves_said() {
 void FoldedRun::find_moves_said(Move& move) {
   const auto index = [&](Place place) { return lines_->numbers(place.line)[place.slot]; };
   move.said = move.step != 0 && named_step(index(move.first)) != move.step;
-  for (const auto& [_, value] : move.values) move.said = move.said || (!value.stays && named_step(index(value.first)) != move.step);
+  for (const auto& [_, value] : move.values)
+    move.said = move.said || (!value.stays && named_step(index(value.first)) != move.step);
   if (move.said) moves_said_.push_back(move.first);
   for (const auto& [_, value] : move.values) {
     const Index first = index(value.first);
-    const bool named = std::any_of(names_.begin(), names_.end(), [&](const Name& name) { return name.index.of == first.of && name.index.value == first.value; });
-    if (value.stays && (named_step(first) != 0 || (move.said && !named))) moves_said_.push_back(value.first);
+    const bool named = std::any_of(names_.begin(), names_.end(), [&](const Name& name) {
+      return name.index.of == first.of && name.index.value == first.value;
+    });
+    if (value.stays && (named_step(first) != 0 || (move.said && !named)))
+      moves_said_.push_back(value.first);
   }
 }
 
@@ -158,7 +175,8 @@ std::int64_t FoldedRun::step(const Index& first) const {
   const auto found = moves_.find(first.of);
   if (found == moves_.end()) return named_step(first).value_or(0);
   const Move& move = found->second;
-  if (const auto value = move.values.find(first.value); value != move.values.end()) return value->second.stays ? 0 : move.step;
+  if (const auto value = move.values.find(first.value); value != move.values.end())
+    return value->second.stays ? 0 : move.step;
   return move.said ? move.step : named_step(first).value_or(0);
 }
 
@@ -182,7 +200,8 @@ bool FoldedRun::take(std::size_t at) {
     for (std::size_t u = 0; u < first.size(); ++u) {
       if (first[u].back <= i) continue;
       if (times_ == 1) {
-        const auto [found, is_new] = by_name.try_emplace(first[u].name, static_cast<std::uint32_t>(taken.size()));
+        const auto [found, is_new] =
+            by_name.try_emplace(first[u].name, static_cast<std::uint32_t>(taken.size()));
         if (is_new) taken.emplace_back().first = first[u].name;
         slots_.push_back(found->second);
       }
@@ -207,7 +226,8 @@ bool FoldedRun::update(Taken& taken, const Use& use, std::size_t line) const {
     // If names move by themselves, so do lines.
     const bool steady = line < begin_ || line == taken.line + period_ || use.name == taken.now;
     taken.follows = taken.follows && steady && moved(taken.first, times) == use.name;
-    taken.follows_later = taken.follows_later && steady && moved(taken.second, times - 1) == use.name;
+    taken.follows_later =
+        taken.follows_later && steady && moved(taken.second, times - 1) == use.name;
     taken.stays = taken.stays && use.name == taken.now;
     taken.travels = taken.travels && line == taken.line + period_;
   }
@@ -219,25 +239,30 @@ bool FoldedRun::update(Taken& taken, const Use& use, std::size_t line) const {
 }
 
 std::size_t FoldedRun::num_taken_said(const std::vector<Taken>& taken) {
-  return static_cast<std::size_t>(std::count_if(taken.begin(), taken.end(), [](const Taken& each) { return !each.follows; }));
+  return static_cast<std::size_t>(
+      std::count_if(taken.begin(), taken.end(), [](const Taken& each) { return !each.follows; }));
 }
 
 std::string FoldedRun::moved(std::string_view name, std::int64_t times) const {
   std::string out;
   std::size_t at = 0;
   for (const Index& index : indices(name)) {
-    out.append(name.substr(at, index.begin - at)) += std::to_string(index.value + times * step(index));
+    out.append(name.substr(at, index.begin - at)) +=
+        std::to_string(index.value + times * step(index));
     at = index.end;
   }
   return out.append(name.substr(at));
 }
 
 std::string FoldedRun::said(const Taken& taken) const {
-  return pair(taken.first, taken.now, times_ > 2 && taken.stays && moved(taken.second, 1) != taken.second);
+  return pair(taken.first, taken.now,
+              times_ > 2 && taken.stays && moved(taken.second, 1) != taken.second);
 }
 
 std::string FoldedRun::said(Place place) const {
-  const auto text = [&](std::size_t line) { return shown(lines_->text(line), lines_->numbers(line)[place.slot]); };
+  const auto text = [&](std::size_t line) {
+    return shown(lines_->text(line), lines_->numbers(line)[place.slot]);
+  };
   return pair(text(place.line), text(place.line + (times_ - 1) * period_), false);
 }
 

@@ -25,7 +25,8 @@ std::string_view subject(std::string_view line);
 
 class FoldedRun {
  public:
-  FoldedRun(const FoldedLines& lines, std::size_t begin, std::size_t period) : lines_(&lines), begin_(begin), period_(period) {}
+  FoldedRun(const FoldedLines& lines, std::size_t begin, std::size_t period)
+      : lines_(&lines), begin_(begin), period_(period) {}
 
   /// Adds the next repetition; false if the next lines are not one.
   bool add();
@@ -60,7 +61,7 @@ class FoldedRun {
       Place first;
     };
     std::int64_t step = 0;
-    Place first;        // of those that move
+    Place first;  // of those that move
     // No name shows the step: all move except those that names or words show to stay.
     bool said = false;
     std::unordered_map<std::int64_t, Value> values;
@@ -76,13 +77,13 @@ class FoldedRun {
   /// its names in the others so far:
   struct Taken {
     std::string_view first, second, now;
-    std::size_t line = 0;           // that defines it
-    std::size_t seen = 0;           // the last repetition that took it
+    std::size_t line = 0;  // that defines it
+    std::size_t seen = 0;  // the last repetition that took it
     // Its indices move as those of the run do, from the first repetition on.
     bool follows = true;
-    bool follows_later = true;      // from the second one on
-    bool stays = true;              // it is the same from the second one on
-    bool travels = true;            // the repetition before gives it, from the second one on
+    bool follows_later = true;  // from the second one on
+    bool stays = true;          // it is the same from the second one on
+    bool travels = true;        // the repetition before gives it, from the second one on
   };
 
   static std::size_t num_taken_said(const std::vector<Taken>& taken);

@@ -59,7 +59,9 @@ class Classes {
     return order;
   }
 
-  static void append(std::string& key, std::uint32_t number) { key.append(reinterpret_cast<const char*>(&number), sizeof number); }
+  static void append(std::string& key, std::uint32_t number) {
+    key.append(reinterpret_cast<const char*>(&number), sizeof number);
+  }
 
   /// Nodes are alike if they differ only in indices, edges and locations.
   void number_alike() {
@@ -68,13 +70,17 @@ class Classes {
       const Node& node = dag_.nodes[i];
       std::string key = dag_.name(NodeId::at(i), "");
       key += '\0';
-      for (const std::uint32_t number : {node.layout.value(), node.body.value(), node.devices.value(), node.stream.value(), node.num_outputs}) append(key, number);
+      for (const std::uint32_t number :
+           {node.layout.value(), node.body.value(), node.devices.value(), node.stream.value(),
+            node.num_outputs})
+        append(key, number);
       for (const std::int32_t at : node.instance.at) key += at == Instance::kNone ? '-' : '#';
       if (node.comm.valid()) {
         append(key, dag_.comms[node.comm.index()].axes);
         append(key, static_cast<std::uint32_t>(dag_.comms[node.comm.index()].members.size()));
       }
-      alike_.push_back(known.try_emplace(std::move(key), static_cast<std::uint32_t>(known.size())).first->second);
+      alike_.push_back(known.try_emplace(std::move(key), static_cast<std::uint32_t>(known.size()))
+                           .first->second);
     }
   }
 
@@ -86,10 +92,12 @@ class Classes {
     for (std::size_t i = 0; i < inputs.size();) {
       std::vector<Part> parts;
       const dag::EdgeClass cls = inputs[i].cls;
-      for (const std::uint32_t port = inputs[i].port; i < inputs.size() && inputs[i].port == port; ++i) {
+      for (const std::uint32_t port = inputs[i].port; i < inputs.size() && inputs[i].port == port;
+           ++i) {
         const NodeId source = inputs[i].source.node;
         const std::uint32_t alike = source.valid() ? alike_[source.index()] : kNoNode;
-        auto part = std::find_if(parts.begin(), parts.end(), [&](const Part& each) { return each.alike == alike; });
+        auto part = std::find_if(parts.begin(), parts.end(),
+                                 [&](const Part& each) { return each.alike == alike; });
         if (part == parts.end()) part = parts.insert(parts.end(), {alike, {}});
         part->nodes.push_back(source);
       }
@@ -104,8 +112,11 @@ class Classes {
     std::vector<Draft> all;
     std::map<std::tuple<dag::EdgeClass, std::uint32_t, std::uint32_t>, std::size_t> known;
     for (Draft& draft : drafts) {
-      const bool one = draft.parts.size() == 1 && draft.parts[0].nodes.size() == 1 && draft.parts[0].alike != kNoNode;
-      const auto found = one ? known.try_emplace({draft.cls, draft.parts[0].alike, draft.ports}, all.size()) : std::pair(known.end(), true);
+      const bool one = draft.parts.size() == 1 && draft.parts[0].nodes.size() == 1 &&
+                       draft.parts[0].alike != kNoNode;
+      const auto found =
+          one ? known.try_emplace({draft.cls, draft.parts[0].alike, draft.ports}, all.size())
+              : std::pair(known.end(), true);
       if (found.second) {
         all.push_back(std::move(draft));
         continue;
@@ -124,7 +135,8 @@ class Classes {
       append(key, static_cast<std::uint32_t>(draft.cls) * 2 + (draft.each ? 1 : 0));
       append(key, draft.ports);
       append(key, static_cast<std::uint32_t>(draft.parts.size()));
-      for (const Part& part : draft.parts) append(key, part.alike), append(key, static_cast<std::uint32_t>(part.nodes.size()));
+      for (const Part& part : draft.parts)
+        append(key, part.alike), append(key, static_cast<std::uint32_t>(part.nodes.size()));
     }
     return key;
   }
@@ -150,7 +162,8 @@ class Classes {
     }
     NodeClass made{std::move(members), {}, {}};
     for (std::size_t d = 0; d < dag::kMaxSplitDims; ++d) {
-      if (*values[d].begin() != Instance::kNone) made.at[d] = {Indices::Kind::listed, 0, {values[d].begin(), values[d].end()}};
+      if (*values[d].begin() != Instance::kNone)
+        made.at[d] = {Indices::Kind::listed, 0, {values[d].begin(), values[d].end()}};
     }
     read(made);
     classes.push_back(std::move(made));
@@ -166,7 +179,8 @@ class Classes {
       reading.each = all[0][r].each;
       for (std::size_t p = 0; p < all[0][r].parts.size(); ++p) {
         const std::vector<NodeId>& first = all[0][r].parts[p].nodes;
-        Reading::Term& term = reading.terms.emplace_back(Reading::Term{first[0], static_cast<std::uint32_t>(first.size()), {}});
+        Reading::Term& term = reading.terms.emplace_back(
+            Reading::Term{first[0], static_cast<std::uint32_t>(first.size()), {}});
         if (!term.first.valid()) continue;
         std::vector<std::span<const NodeId>> nodes;
         for (const std::vector<Draft>& draft : all) nodes.emplace_back(draft[r].parts[p].nodes);
@@ -176,7 +190,8 @@ class Classes {
   }
 
   /// The indices of the nodes that each member reads.
-  IndexSet indices_of(const NodeClass& made, const std::vector<std::span<const NodeId>>& nodes) const {
+  IndexSet indices_of(const NodeClass& made,
+                      const std::vector<std::span<const NodeId>>& nodes) const {
     IndexSet set;
     std::vector<std::size_t> combinations(nodes.size(), 1);
     for (std::size_t d = 0; d < dag::kMaxSplitDims; ++d) {
@@ -198,11 +213,14 @@ class Classes {
 
   Indices indices(const NodeClass& made, std::size_t dim, const Values& values) const {
     const std::int32_t first = *values[0].begin(), offset = first - at(made.members[0], dim);
-    const bool same = std::all_of(values.begin(), values.end(), [&](const auto& each) { return each == values[0]; });
+    const bool same = std::all_of(values.begin(), values.end(),
+                                  [&](const auto& each) { return each == values[0]; });
     if (same && first == Instance::kNone) return {};
     if (made.at[dim].values.size() > 1) {
       bool follows = true;
-      for (std::size_t m = 0; m < values.size(); ++m) follows = follows && values[m].size() == 1 && *values[m].begin() - at(made.members[m], dim) == offset;
+      for (std::size_t m = 0; m < values.size(); ++m)
+        follows = follows && values[m].size() == 1 &&
+                  *values[m].begin() - at(made.members[m], dim) == offset;
       if (follows) return {Indices::Kind::own, offset, {}};
     }
     if (same) return {Indices::Kind::listed, 0, {values[0].begin(), values[0].end()}};
@@ -239,7 +257,8 @@ std::string index_text(const Dag& dag, const IndexSet& at) {
     switch (indices.kind) {
       case Indices::Kind::none: break;
       case Indices::Kind::own:
-        if (indices.offset != 0) text += (indices.offset > 0 ? "+" : "") + std::to_string(indices.offset);
+        if (indices.offset != 0)
+          text += (indices.offset > 0 ? "+" : "") + std::to_string(indices.offset);
         break;
       case Indices::Kind::listed: text += list_text(indices.values); break;
       case Indices::Kind::various: text += "*"; break;

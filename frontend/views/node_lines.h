@@ -18,6 +18,7 @@ namespace piper::views {
 
 /// A line before them explains the indices. For a plan, streams are left out, because its
 /// communicators have them.
-void node_lines(const dag::Dag& dag, const std::vector<NodeClass>& classes, bool locations, llvm::raw_ostream& os);
+void node_lines(const dag::Dag& dag, const std::vector<NodeClass>& classes, bool locations,
+                llvm::raw_ostream& os);
 
 }  // namespace piper::views

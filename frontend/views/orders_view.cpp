@@ -25,7 +25,9 @@ pictures::CellRows cells_of(const passes::OrdersTable& table) {
   for (const Row& row : table.rows) {
     std::vector<pictures::Cell>& cells = rows.emplace_back();
     cells.reserve(row.ops.size());
-    for (const Op& op : row.ops) cells.push_back({op.pass, op.region, op.part_of_stage ? std::nullopt : op.stage, op.mb, op.slice, op.part});
+    for (const Op& op : row.ops)
+      cells.push_back({op.pass, op.region, op.part_of_stage ? std::nullopt : op.stage, op.mb,
+                       op.slice, op.part});
   }
   return rows;
 }
@@ -34,9 +36,14 @@ pictures::CellRows cells_of(const passes::OrdersTable& table) {
 class Labels {
  public:
   explicit Labels(const passes::OrdersTable& table) : rows_(cells_of(table)), labels_(rows_) {}
-  std::string of(std::size_t row, const Op& op) const { return labels_.of(row, {op.pass, op.region, op.part_of_stage ? std::nullopt : op.stage, op.mb, op.slice, op.part}); }
+  std::string of(std::size_t row, const Op& op) const {
+    return labels_.of(row, {op.pass, op.region, op.part_of_stage ? std::nullopt : op.stage, op.mb,
+                            op.slice, op.part});
+  }
   /// With marks for values that wait on the host.
-  std::string marked(std::size_t row, const Op& op) const { return (op.fetches ? "<" : "") + of(row, op) + (op.offloads ? ">" : ""); }
+  std::string marked(std::size_t row, const Op& op) const {
+    return (op.fetches ? "<" : "") + of(row, op) + (op.offloads ? ">" : "");
+  }
   std::string legend() const { return labels_.legend(rows_); }
 
  private:
@@ -46,8 +53,12 @@ class Labels {
 
 /// The legend of the marks for copies to the host, if there are any.
 std::string copies_legend(const passes::OrdersTable& table) {
-  const bool any = std::any_of(table.rows.begin(), table.rows.end(), [](const Row& row) { return std::any_of(row.ops.begin(), row.ops.end(), [](const Op& op) { return op.offloads || op.fetches; }); });
-  return any ? "> after an operation: values for its backward go to the memory of the host; < before one: it reads values that come back\n" : "";
+  const bool any = std::any_of(table.rows.begin(), table.rows.end(), [](const Row& row) {
+    return std::any_of(row.ops.begin(), row.ops.end(),
+                       [](const Op& op) { return op.offloads || op.fetches; });
+  });
+  return any ? "> after an operation: values for its backward go to the memory of the host; < before one: it reads values that come back\n"
+             : "";
 }
 
 }  // namespace
@@ -80,13 +91,15 @@ std::vector<std::vector<std::string>> order_labels(const passes::OrdersTable& ta
 
 namespace {
 
-void write_operation(llvm::json::OStream& out, const Op& op, const passes::OrdersTable& table, const dag::Dag& dag) {
+void write_operation(llvm::json::OStream& out, const Op& op, const passes::OrdersTable& table,
+                     const dag::Dag& dag) {
   out.object([&] {
     if (op.copy) out.attribute("copy", op.copy);
     if (table.placement.empty()) {
       out.attributeArray("devices", [&] {
         for (std::uint64_t rank = 0; rank < dag.mesh.devices(); ++rank) {
-          if (dag.device_sets[op.devices].contains_device(coordinates_of(dag.mesh, rank))) out.value(static_cast<std::int64_t>(rank));
+          if (dag.device_sets[op.devices].contains_device(coordinates_of(dag.mesh, rank)))
+            out.value(static_cast<std::int64_t>(rank));
         }
       });
     }
@@ -131,7 +144,8 @@ std::string orders_json(const passes::OrdersTable& table, const dag::Dag& dag) {
 
 namespace {
 
-std::vector<pictures::GridRow> grid_rows(const passes::OrdersTable& table, const passes::Timeline& columns) {
+std::vector<pictures::GridRow> grid_rows(const passes::OrdersTable& table,
+                                         const passes::Timeline& columns) {
   const Labels labels(table);
   std::vector<pictures::GridRow> rows;
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
@@ -144,7 +158,9 @@ std::vector<pictures::GridRow> grid_rows(const passes::OrdersTable& table, const
     for (std::uint32_t entry = lane.first; entry < lane.end; ++entry) {
       const Op& op = *ops.at(columns.operation_of(entry).first);
       const bool joined = entry > lane.first && op.group && columns.group[entry - 1] == *op.group;
-      row.cells.push_back({static_cast<std::uint32_t>(columns.start[entry]), static_cast<std::uint32_t>(columns.finish[entry]), labels.marked(r, op), joined});
+      row.cells.push_back({static_cast<std::uint32_t>(columns.start[entry]),
+                           static_cast<std::uint32_t>(columns.finish[entry]), labels.marked(r, op),
+                           joined});
       const std::size_t region = regions.emplace(op.region, regions.size()).first->second;
       const pictures::ShadeRow& shade = pictures::row_of(pictures::shade_of(op.pass));
       row.colours.push_back(region % 2 == 0 ? shade.terminal : shade.terminal_other);
@@ -154,26 +170,35 @@ std::vector<pictures::GridRow> grid_rows(const passes::OrdersTable& table, const
 }
 
 /// The time of each column; nothing if they take different times.
-std::optional<double> time_of_column(const passes::Timeline& columns, const passes::Timeline& times) {
+std::optional<double> time_of_column(const passes::Timeline& columns,
+                                     const passes::Timeline& times) {
   if (columns.makespan <= 0 || columns.size() != times.size()) return std::nullopt;
   const double column = times.makespan / columns.makespan;
-  const auto same = [&](double time, double at) { return std::abs(time - at * column) <= 1e-9 * std::max(1.0, times.makespan); };
+  const auto same = [&](double time, double at) {
+    return std::abs(time - at * column) <= 1e-9 * std::max(1.0, times.makespan);
+  };
   for (std::uint32_t entry = 0; entry < columns.size(); ++entry) {
-    if (!same(times.start[entry], columns.start[entry]) || !same(times.finish[entry], columns.finish[entry])) return std::nullopt;
+    if (!same(times.start[entry], columns.start[entry]) ||
+        !same(times.finish[entry], columns.finish[entry]))
+      return std::nullopt;
   }
   return column;
 }
 
 }  // namespace
 
-std::string grid_text(const passes::OrdersTable& table, const dag::Dag& dag, const pictures::Screen& screen, const SimulationCosts& costs) {
+std::string grid_text(const passes::OrdersTable& table, const dag::Dag& dag,
+                      const pictures::Screen& screen, const SimulationCosts& costs) {
   DiagnosticSink unread(dag.context->locations);
   const passes::Timeline columns = passes::simulate_columns(dag);
-  const std::optional<passes::Timeline> times = costs.of_plan() ? std::nullopt : passes::simulate_operations(dag, costs.operations, unread);
+  const std::optional<passes::Timeline> times =
+      costs.of_plan() ? std::nullopt : passes::simulate_operations(dag, costs.operations, unread);
   const std::optional<double> column = times ? time_of_column(columns, *times) : std::nullopt;
-  std::string text = pictures::grid_text(grid_rows(table, columns), screen, column) + Labels(table).legend() + copies_legend(table);
+  std::string text = pictures::grid_text(grid_rows(table, columns), screen, column) +
+                     Labels(table).legend() + copies_legend(table);
   if (!times || (column && std::abs(*column - 1) < 1e-9)) return text;
-  const std::string what = column ? "a column takes " + pictures::time_text(*column, times->unit) : "columns count operations, which take different times";
+  const std::string what = column ? "a column takes " + pictures::time_text(*column, times->unit)
+                                  : "columns count operations, which take different times";
   return text + what + ": " + pictures::figures_text(*times) + "\n";
 }
 

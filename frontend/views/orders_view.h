@@ -24,6 +24,7 @@ std::string orders_json(const passes::OrdersTable& table, const dag::Dag& dag);
 /// none. `dag` is the one of the table. If columns are not units of the timeline of operations (two
 /// stages per rank, or stages of unequal cost), a line explains them and gives the figures of that
 /// timeline, unless `costs` are those of a plan.
-std::string grid_text(const passes::OrdersTable& table, const dag::Dag& dag, const pictures::Screen& screen, const SimulationCosts& costs = {});
+std::string grid_text(const passes::OrdersTable& table, const dag::Dag& dag,
+                      const pictures::Screen& screen, const SimulationCosts& costs = {});
 
 }  // namespace piper::views

@@ -22,7 +22,9 @@ constexpr std::size_t kMaxNamed = 3;
 
 class PlanLines {
  public:
-  PlanLines(const Dag& dag, const std::vector<NodeClass>& classes, bool locations, llvm::raw_ostream& os) : dag_(dag), classes_(classes), locations_(locations), os_(os), class_of_(dag.nodes.size()) {
+  PlanLines(const Dag& dag, const std::vector<NodeClass>& classes, bool locations,
+            llvm::raw_ostream& os)
+      : dag_(dag), classes_(classes), locations_(locations), os_(os), class_of_(dag.nodes.size()) {
     for (std::size_t i = 0; i < classes.size(); ++i) {
       for (const NodeId member : classes[i].members) class_of_[member.index()] = i;
     }
@@ -30,10 +32,13 @@ class PlanLines {
 
   void run() {
     const std::vector<std::string> names = dag::communicator_names(dag_, *dag_.plan);
-    for (std::size_t i = 0; i < names.size(); ++i) communicator(dag_.plan->communicators[i], names[i]);
+    for (std::size_t i = 0; i < names.size(); ++i)
+      communicator(dag_.plan->communicators[i], names[i]);
     const std::vector<passes::MemoryRow> memory = passes::memory_table(dag_);
-    for (std::size_t i = 0; i < memory.size() && i < kMaxRoles; ++i) role(dag_.plan->roles[i], memory[i]);
-    if (memory.size() > kMaxRoles) os_ << "... " << counted(memory.size() - kMaxRoles, "role") << " more\n";
+    for (std::size_t i = 0; i < memory.size() && i < kMaxRoles; ++i)
+      role(dag_.plan->roles[i], memory[i]);
+    if (memory.size() > kMaxRoles)
+      os_ << "... " << counted(memory.size() - kMaxRoles, "role") << " more\n";
   }
 
  private:
@@ -42,10 +47,13 @@ class PlanLines {
   void communicator(const dag::Communicator& communicator, const std::string& called) {
     const bool pair = communicator.kind == dag::Communicator::Kind::pair;
     os_ << "communicator " << called << ": " << operations(communicator);
-    if (communicator.stream.valid()) os_ << " on stream " << name(dag_.streams[communicator.stream.index()].name);
-    if (communicator.stream.valid() && dag_.streams[communicator.stream.index()].high_priority) os_ << " of high priority";
+    if (communicator.stream.valid())
+      os_ << " on stream " << name(dag_.streams[communicator.stream.index()].name);
+    if (communicator.stream.valid() && dag_.streams[communicator.stream.index()].high_priority)
+      os_ << " of high priority";
     if (pair) os_ << ", window " << communicator.window << ", at least " << communicator.min_window;
-    if (locations_ && communicator.loc.valid()) os_ << ' ' << dag_.context->locations.print(communicator.loc);
+    if (locations_ && communicator.loc.valid())
+      os_ << ' ' << dag_.context->locations.print(communicator.loc);
     os_ << "\n";
   }
 
@@ -57,14 +65,17 @@ class PlanLines {
     for (const dag::CommId comm : communicator.comms) {
       const NodeId first = dag_.comms[comm.index()].members.front();
       ++kinds[dag_.node(first).kind];
-      if (std::find(classes.begin(), classes.end(), class_of_[first.index()]) == classes.end()) classes.push_back(class_of_[first.index()]);
+      if (std::find(classes.begin(), classes.end(), class_of_[first.index()]) == classes.end())
+        classes.push_back(class_of_[first.index()]);
     }
     std::string text;
     const auto add = [&](const std::string& what) { text += (text.empty() ? "" : ", ") + what; };
     if (classes.size() <= kMaxNamed) {
-      for (const std::size_t each : classes) add(dag_.name(classes_[each].members[0], index_text(dag_, classes_[each].at)));
+      for (const std::size_t each : classes)
+        add(dag_.name(classes_[each].members[0], index_text(dag_, classes_[each].at)));
     } else {
-      for (const auto& [kind, count] : kinds) add(std::to_string(count) + " of " + std::string(dag::kind_name(kind)));
+      for (const auto& [kind, count] : kinds)
+        add(std::to_string(count) + " of " + std::string(dag::kind_name(kind)));
     }
     return text;
   }
@@ -74,12 +85,15 @@ class PlanLines {
     directive::print_device_set(os_, {role.at}, dag_.mesh, dag_.context->symbols);
     os_ << ": arena " << bytes_text(role.arena_bytes);
     if (role.host_bytes > 0) os_ << ", host " << bytes_text(role.host_bytes);
-    os_ << ", " << counted(role.buffers.size(), "buffer") << ", " << counted(role.waits.size(), "wait") << "\n";
+    os_ << ", " << counted(role.buffers.size(), "buffer") << ", "
+        << counted(role.waits.size(), "wait") << "\n";
     os_ << "  " << counted(role.actions.size(), "action") << ": " << actions_by_stream(role);
     os_ << "\n  at peak " << bytes_text(memory.sum_of_peak()) << ":";
     for (std::size_t cls = 0, before = 0; cls < memory.peak.size(); ++cls) {
       if (memory.peak[cls] == 0) continue;
-      os_ << (before++ > 0 ? ", " : " ") << std::string(dag::buffer_class_name(static_cast<dag::BufferClass>(cls))) << ' ' << bytes_text(memory.peak[cls]);
+      os_ << (before++ > 0 ? ", " : " ")
+          << std::string(dag::buffer_class_name(static_cast<dag::BufferClass>(cls))) << ' '
+          << bytes_text(memory.peak[cls]);
     }
     os_ << "\n";
   }
@@ -92,7 +106,8 @@ class PlanLines {
     std::vector<std::pair<std::size_t, std::vector<std::size_t>>> streams;
     for (std::size_t s = 0; s < actions.size(); ++s) {
       if (actions[s] == 0) continue;
-      auto found = std::find_if(streams.begin(), streams.end(), [&](const auto& each) { return each.first == actions[s]; });
+      auto found = std::find_if(streams.begin(), streams.end(),
+                                [&](const auto& each) { return each.first == actions[s]; });
       if (found == streams.end()) found = streams.insert(streams.end(), {actions[s], {}});
       found->second.push_back(s);
     }
@@ -102,7 +117,11 @@ class PlanLines {
       if (some.size() > kMaxNamed) {
         text += "each of " + std::to_string(some.size()) + " streams";
       } else {
-        for (std::size_t i = 0; i < some.size(); ++i) text += (i == 0 ? "" : i + 1 == some.size() ? " and on " : ", on ") + name(dag_.streams[some[i]].name);
+        for (std::size_t i = 0; i < some.size(); ++i)
+          text += (i == 0                 ? ""
+                   : i + 1 == some.size() ? " and on "
+                                          : ", on ") +
+                  name(dag_.streams[some[i]].name);
       }
     }
     return text;
@@ -117,6 +136,9 @@ class PlanLines {
 
 }  // namespace
 
-void plan_lines(const Dag& dag, const std::vector<NodeClass>& classes, bool locations, llvm::raw_ostream& os) { PlanLines(dag, classes, locations, os).run(); }
+void plan_lines(const Dag& dag, const std::vector<NodeClass>& classes, bool locations,
+                llvm::raw_ostream& os) {
+  PlanLines(dag, classes, locations, os).run();
+}
 
 }  // namespace piper::views

@@ -15,6 +15,7 @@
 namespace piper::views {
 
 /// `dag` has a plan. A line for each communicator, and three for each of the first roles.
-void plan_lines(const dag::Dag& dag, const std::vector<NodeClass>& classes, bool locations, llvm::raw_ostream& os);
+void plan_lines(const dag::Dag& dag, const std::vector<NodeClass>& classes, bool locations,
+                llvm::raw_ostream& os);
 
 }  // namespace piper::views

@@ -21,24 +21,31 @@ std::string prose(const std::string& doc) {
   for (std::string line; std::getline(lines, line);) {
     const std::size_t first = line.find_first_not_of(' ');
     grid = first != std::string::npos && (grid || line.substr(first).starts_with("$ "));
-    if (!grid) text += (first == std::string::npos ? "" : line.substr(std::min<std::size_t>(first, 1))) + "\n";
+    if (!grid)
+      text +=
+          (first == std::string::npos ? "" : line.substr(std::min<std::size_t>(first, 1))) + "\n";
   }
   return text;
 }
 
 /// Those given, and 4 for each other axis, 8 for each other number.
-std::vector<lower::Override> sizes_of(const service::Declared& declared, std::span<const lower::Override> given) {
+std::vector<lower::Override> sizes_of(const service::Declared& declared,
+                                      std::span<const lower::Override> given) {
   std::vector<lower::Override> sizes(given.begin(), given.end());
   for (const service::Declared::Parameter& parameter : declared.parameters) {
-    const bool known = std::any_of(given.begin(), given.end(), [&](const lower::Override& override) { return override.name == parameter.name; });
-    if (!known && !parameter.has_default) sizes.push_back({parameter.name, parameter.is_axis ? "4" : "8"});
+    const bool known = std::any_of(
+        given.begin(), given.end(),
+        [&](const lower::Override& override) { return override.name == parameter.name; });
+    if (!known && !parameter.has_default)
+      sizes.push_back({parameter.name, parameter.is_axis ? "4" : "8"});
   }
   return sizes;
 }
 
 std::string text_of(std::span<const lower::Override> sizes) {
   std::string text;
-  for (const lower::Override& size : sizes) text += (text.empty() ? "" : " ") + size.name + "=" + size.value;
+  for (const lower::Override& size : sizes)
+    text += (text.empty() ? "" : " ") + size.name + "=" + size.value;
   return text;
 }
 
@@ -51,7 +58,9 @@ bool fits(const std::string& grid) {
 }
 
 /// The schedule and all others that have such sizes.
-void look_at_all(const source::FileSystem& files, std::span<const std::string> schedules, const SimulationCosts& costs, const Cancellation* cancellation, SchedulePage& page) {
+void look_at_all(const source::FileSystem& files, std::span<const std::string> schedules,
+                 const SimulationCosts& costs, const Cancellation* cancellation,
+                 SchedulePage& page) {
   const auto look = [&](const std::string& other) {
     service::Compilation compilation(files);
     compilation.context().cancellation = cancellation;
@@ -63,7 +72,8 @@ void look_at_all(const source::FileSystem& files, std::span<const std::string> s
       return;
     }
     const std::vector<Diagnostic> reported = sink.sorted();
-    page.without += "without " + other + (reported.empty() ? "" : ": " + reported.front().message) + "\n";
+    page.without +=
+        "without " + other + (reported.empty() ? "" : ": " + reported.front().message) + "\n";
   };
   look(page.name);
   for (const std::string& other : schedules) {
@@ -73,12 +83,15 @@ void look_at_all(const source::FileSystem& files, std::span<const std::string> s
 
 }  // namespace
 
-std::optional<SchedulePage> schedule_page(const source::FileSystem& files, const std::string& name, std::span<const lower::Override> given, const SimulationCosts& costs,
-                                          DiagnosticSink& sink, service::Compilation& compilation) {
+std::optional<SchedulePage> schedule_page(const source::FileSystem& files, const std::string& name,
+                                          std::span<const lower::Override> given,
+                                          const SimulationCosts& costs, DiagnosticSink& sink,
+                                          service::Compilation& compilation) {
   if (!compilation.open(name, sink)) return std::nullopt;
   const auto declared = compilation.declared(name);
   if (!declared) return std::nullopt;
-  SchedulePage page{.name = name, .sizes = sizes_of(*declared, given), .prose = prose(declared->doc)};
+  SchedulePage page{
+      .name = name, .sizes = sizes_of(*declared, given), .prose = prose(declared->doc)};
   compilation.set_overrides(page.sizes);
   auto subject = compilation.subject(name, false, sink);
   if (!subject) return std::nullopt;
@@ -88,12 +101,14 @@ std::optional<SchedulePage> schedule_page(const source::FileSystem& files, const
   if (!timeline) return std::nullopt;
   page.figures = figures_text(*timeline);
   page.grid = grid_text(passes::orders_table(*dag), *dag, {}, costs);
-  look_at_all(files, compilation.library_schedules(), costs, compilation.context().cancellation, page);
+  look_at_all(files, compilation.library_schedules(), costs, compilation.context().cancellation,
+              page);
   return page;
 }
 
 std::string schedule_page_text(const SchedulePage& page, const std::string& draw) {
-  std::string text = "# " + page.name + "\n\n" + page.prose + "\n## At " + text_of(page.sizes) + "\n\n" + page.figures + "\n";
+  std::string text = "# " + page.name + "\n\n" + page.prose + "\n## At " + text_of(page.sizes) +
+                     "\n\n" + page.figures + "\n";
   text += fits(page.grid) ? page.grid : "`" + draw + "` draws it.\n";
   return text + "\n## Beside the others\n\n" + comparison_text(page.all) + page.without;
 }

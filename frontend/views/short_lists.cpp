@@ -64,7 +64,8 @@ void write_list(std::string_view items, std::size_t indent, std::string& out) {
   if (!in_line) out.append("\n").append(indent, ' ');
 }
 
-void shorten(std::string_view line, const std::function<std::string(std::string_view)>& fold, std::string& out) {
+void shorten(std::string_view line, const std::function<std::string(std::string_view)>& fold,
+             std::string& out) {
   const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
   std::size_t written = 0;
   for (std::size_t i = 0; i < line.size();) {
@@ -84,7 +85,8 @@ void shorten(std::string_view line, const std::function<std::string(std::string_
 
 }  // namespace
 
-std::string shorten_lists(std::string_view text, const std::function<std::string(std::string_view items)>& fold) {
+std::string shorten_lists(std::string_view text,
+                          const std::function<std::string(std::string_view items)>& fold) {
   std::string out;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());

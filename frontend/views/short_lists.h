@@ -13,6 +13,7 @@ namespace piper::views {
 
 /// Lists in round brackets of long lines; `fold` gets their items, a line each, and returns the
 /// shortened ones. All other text stays unchanged.
-std::string shorten_lists(std::string_view text, const std::function<std::string(std::string_view items)>& fold);
+std::string shorten_lists(std::string_view text,
+                          const std::function<std::string(std::string_view items)>& fold);
 
 }  // namespace piper::views

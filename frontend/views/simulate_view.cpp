@@ -32,18 +32,21 @@ std::string number(double value) {
 std::string place_text(LocId loc, const LocationTable& locations) {
   const SourceRange range = locations.primary(loc);
   if (!range.file.valid()) return "";
-  return std::string(locations.files().name(range.file)) + ":" + std::to_string(locations.files().line_column(range.file, range.begin).line);
+  return std::string(locations.files().name(range.file)) + ":" +
+         std::to_string(locations.files().line_column(range.file, range.begin).line);
 }
 
 std::vector<std::uint32_t> ranks_of_entries(const Timeline& timeline) {
   std::vector<std::uint32_t> ranks(timeline.size());
-  for (const Timeline::Lane& lane : timeline.lanes) std::fill(ranks.begin() + lane.first, ranks.begin() + lane.end, lane.rank);
+  for (const Timeline::Lane& lane : timeline.lanes)
+    std::fill(ranks.begin() + lane.first, ranks.begin() + lane.end, lane.rank);
   return ranks;
 }
 
 /// The name of a step of the path in sums.
 std::string sort_of(const Timeline::Operation& operation) {
-  return std::string(dag::runs_body(operation.kind) ? pass_name(operation.pass) : dag::kind_name(operation.kind));
+  return std::string(dag::runs_body(operation.kind) ? pass_name(operation.pass)
+                                                    : dag::kind_name(operation.kind));
 }
 
 std::string ranks_table(const Timeline& timeline) {
@@ -53,14 +56,17 @@ std::string ranks_table(const Timeline& timeline) {
   if (!units) head.push_back("room");
   head.push_back("imbalance");
   if (units) head.push_back("peak");
-  const bool bytes = std::any_of(timeline.ranks.begin(), timeline.ranks.end(), [](const Timeline::Rank& rank) { return rank.planned_bytes > 0; });
+  const bool bytes = std::any_of(timeline.ranks.begin(), timeline.ranks.end(),
+                                 [](const Timeline::Rank& rank) { return rank.planned_bytes > 0; });
   if (bytes) head.insert(head.end(), {"bytes", "planned"});
   rows.push_back(std::move(head));
   for (const Timeline::Rank& rank : timeline.ranks) {
     const Timeline::Idle& idle = rank.idle;
     std::vector<std::string> row = {rank.name};
     const auto add = [&](double time) { row.push_back(pictures::time_text(time, timeline.unit)); };
-    for (const double time : {rank.work, idle.total(), idle.before_first, idle.after_last, idle.data, idle.message}) add(time);
+    for (const double time :
+         {rank.work, idle.total(), idle.before_first, idle.after_last, idle.data, idle.message})
+      add(time);
     if (!units) add(idle.room);
     add(idle.imbalance);
     if (units) row.push_back(number(rank.peak));
@@ -76,10 +82,13 @@ std::string critical_text(const Timeline& timeline, const LocationTable& locatio
   double waited = 0, at = 0;
   for (const std::uint32_t entry : timeline.critical) {
     waited += std::max(0.0, timeline.start[entry] - at);
-    parts[sort_of(timeline.operation_of(entry))] += timeline.finish[entry] - std::max(timeline.start[entry], at);
+    parts[sort_of(timeline.operation_of(entry))] +=
+        timeline.finish[entry] - std::max(timeline.start[entry], at);
     at = std::max(at, timeline.finish[entry]);
   }
-  for (const auto& [name, time] : parts) text += (&name == &parts.begin()->first ? "" : ", ") + name + " " + pictures::time_text(time, timeline.unit);
+  for (const auto& [name, time] : parts)
+    text += (&name == &parts.begin()->first ? "" : ", ") + name + " " +
+            pictures::time_text(time, timeline.unit);
   if (waited > 0) text += ", on the way " + pictures::time_text(waited, timeline.unit);
   text += "\n";
   const std::vector<std::uint32_t> ranks = ranks_of_entries(timeline);
@@ -93,8 +102,10 @@ std::string critical_text(const Timeline& timeline, const LocationTable& locatio
     }
     const std::uint32_t entry = timeline.critical[i];
     const Timeline::Operation& operation = timeline.operation_of(entry);
-    rows.push_back({"  " + pictures::time_text(timeline.start[entry], timeline.unit), pictures::time_text(timeline.finish[entry], timeline.unit), timeline.ranks[ranks[entry]].name, timeline.label(operation),
-                 place_text(operation.loc, locations)});
+    rows.push_back({"  " + pictures::time_text(timeline.start[entry], timeline.unit),
+                    pictures::time_text(timeline.finish[entry], timeline.unit),
+                    timeline.ranks[ranks[entry]].name, timeline.label(operation),
+                    place_text(operation.loc, locations)});
   }
   return text + pictures::text_table(rows, {true, false, true, true, true});
 }
@@ -137,10 +148,12 @@ llvm::json::Array memory_json(const Timeline& timeline) {
       times.push_back(timeline.curve_time[i]);
       values.push_back(timeline.curve_value[i]);
     }
-    curves.push_back(llvm::json::Object{{"rank", static_cast<std::int64_t>(curve.rank)},
-                                        {"class", curve.cls ? llvm::StringRef(dag::buffer_class_name(*curve.cls)) : llvm::StringRef("microbatches")},
-                                        {"time", std::move(times)},
-                                        {"value", std::move(values)}});
+    curves.push_back(
+        llvm::json::Object{{"rank", static_cast<std::int64_t>(curve.rank)},
+                           {"class", curve.cls ? llvm::StringRef(dag::buffer_class_name(*curve.cls))
+                                               : llvm::StringRef("microbatches")},
+                           {"time", std::move(times)},
+                           {"value", std::move(values)}});
   }
   return curves;
 }
@@ -150,22 +163,33 @@ llvm::json::Array memory_json(const Timeline& timeline) {
 std::string figures_text(const Timeline& timeline) {
   double peak = 0;
   for (const Timeline::Rank& rank : timeline.ranks) peak = std::max(peak, rank.peak);
-  const std::vector<std::vector<std::string>> rows = {{"makespan", pictures::time_text(timeline.makespan, timeline.unit), "bubble " + number(timeline.bubble_makespan)},
-                                                      {"span", pictures::time_text(timeline.span, timeline.unit), "bubble " + number(timeline.bubble_span)}};
+  const std::vector<std::vector<std::string>> rows = {
+      {"makespan", pictures::time_text(timeline.makespan, timeline.unit),
+       "bubble " + number(timeline.bubble_makespan)},
+      {"span", pictures::time_text(timeline.span, timeline.unit),
+       "bubble " + number(timeline.bubble_span)}};
   return pictures::text_table(rows, {true, false, true}) +
-         (timeline.source == Timeline::Source::operations ? "peak " + number(peak) + " microbatches of a device share" + pictures::stages_text(timeline) + "\n" : "") +
+         (timeline.source == Timeline::Source::operations
+              ? "peak " + number(peak) + " microbatches of a device share" +
+                    pictures::stages_text(timeline) + "\n"
+              : "") +
          (pictures::runs_groups_in_turn(timeline) ? pictures::kGroupsInTurn : "");
 }
 
 std::string figures_line(const Timeline& timeline) {
   double peak = 0;
   for (const Timeline::Rank& rank : timeline.ranks) peak = std::max(peak, rank.peak);
-  return "makespan " + pictures::time_text(timeline.makespan, timeline.unit) + ", bubble " + pictures::share_text(timeline.bubble_span) + " of the span and " +
-         pictures::share_text(timeline.bubble_makespan) + " of the makespan" + (timeline.source == Timeline::Source::operations ? ", peak " + number(peak) + pictures::stages_text(timeline) : "");
+  return "makespan " + pictures::time_text(timeline.makespan, timeline.unit) + ", bubble " +
+         pictures::share_text(timeline.bubble_span) + " of the span and " +
+         pictures::share_text(timeline.bubble_makespan) + " of the makespan" +
+         (timeline.source == Timeline::Source::operations
+              ? ", peak " + number(peak) + pictures::stages_text(timeline)
+              : "");
 }
 
 std::string simulation_text(const Timeline& timeline, const LocationTable& locations) {
-  return figures_text(timeline) + "\n" + ranks_table(timeline) + "\n" + critical_text(timeline, locations);
+  return figures_text(timeline) + "\n" + ranks_table(timeline) + "\n" +
+         critical_text(timeline, locations);
 }
 
 std::string simulation_json(const Timeline& timeline, const LocationTable& locations) {
@@ -185,21 +209,25 @@ std::string simulation_json(const Timeline& timeline, const LocationTable& locat
     planned.push_back(rank.planned_bytes);
     work.push_back(rank.work);
   }
-  Object root{{"schema", 1},
-              {"unit", timeline.unit == Timeline::Unit::cost ? "cost" : "seconds"},
-              {"stages", timeline.source == Timeline::Source::plan ? Value(nullptr) : timeline.stages == Timeline::Stages::equal ? Value("equal") : Value("weighed")},
-              {"ranks", std::move(names)},
-              {"makespan", timeline.makespan},
-              {"span", timeline.span},
-              {"bubble", Object{{"makespan", timeline.bubble_makespan}, {"span", timeline.bubble_span}}},
-              {"idle", std::move(idle)},
-              {"idle_parts", std::move(parts)},
-              {"peak", timeline.source == Timeline::Source::operations ? Value(std::move(peak)) : Value(nullptr)},
-              {"peak_bytes", std::move(peak_bytes)},
-              {"planned_bytes", std::move(planned)},
-              {"work", std::move(work)},
-              {"critical_path", critical_json(timeline, locations)},
-              {"memory", memory_json(timeline)}};
+  Object root{
+      {"schema", 1},
+      {"unit", timeline.unit == Timeline::Unit::cost ? "cost" : "seconds"},
+      {"stages", timeline.source == Timeline::Source::plan    ? Value(nullptr)
+                 : timeline.stages == Timeline::Stages::equal ? Value("equal")
+                                                              : Value("weighed")},
+      {"ranks", std::move(names)},
+      {"makespan", timeline.makespan},
+      {"span", timeline.span},
+      {"bubble", Object{{"makespan", timeline.bubble_makespan}, {"span", timeline.bubble_span}}},
+      {"idle", std::move(idle)},
+      {"idle_parts", std::move(parts)},
+      {"peak",
+       timeline.source == Timeline::Source::operations ? Value(std::move(peak)) : Value(nullptr)},
+      {"peak_bytes", std::move(peak_bytes)},
+      {"planned_bytes", std::move(planned)},
+      {"work", std::move(work)},
+      {"critical_path", critical_json(timeline, locations)},
+      {"memory", memory_json(timeline)}};
   std::string text;
   llvm::raw_string_ostream(text) << Value(std::move(root));
   return text + "\n";

@@ -20,6 +20,7 @@ struct SimulationCosts {
 };
 
 /// `dag` is at the level that the costs need. Nothing after an error.
-std::optional<passes::Timeline> simulate(const SimulationCosts& costs, const dag::Dag& dag, DiagnosticSink& sink);
+std::optional<passes::Timeline> simulate(const SimulationCosts& costs, const dag::Dag& dag,
+                                         DiagnosticSink& sink);
 
 }  // namespace piper::views

@@ -15,7 +15,7 @@ using BodyId = Id<struct BodyTag>;
 
 /// The kind of value that a port of a body carries.
 enum class PortKind : std::uint8_t {
-  data,      // activations and their adjoints that another region needs; inputs of the model
+  data,  // activations and their adjoints that another region needs; inputs of the model
   // Kept within a chunk: outputs that only its later passes read (F for B, BI for BW); inputs that
   // an earlier pass of it made or received.
   saved,
@@ -29,13 +29,13 @@ std::string_view port_kind_name(PortKind kind);
 
 struct BodyPort {
   PortKind kind = PortKind::data;
-  tensor::ValueId value;         // in the body's graph
+  tensor::ValueId value;  // in the body's graph
   // In the model's graph: ports that carry the same global value connect; for `grad`: the
   // parameter's value.
   tensor::ValueId global_value;
-  tensor::ParamId param;         // param and grad
-  tensor::LossId loss;           // loss_sum and count
-  tensor::InputId input;         // data inputs that a Load feeds
+  tensor::ParamId param;  // param and grad
+  tensor::LossId loss;    // loss_sum and count
+  tensor::InputId input;  // data inputs that a Load feeds
 };
 
 struct Body {

@@ -33,19 +33,29 @@ struct BucketLayout {
   std::int64_t elements = 0;          // padding included
   std::int64_t parts = 1;             // number of equal shards
   std::int64_t slots = 0;             // of optimizer state
-  std::array<bool, 3> is_sharded{};          // per state: whether a device has only its shard
+  std::array<bool, 3> is_sharded{};   // per state: whether a device has only its shard
 
   std::int64_t block() const { return elements / parts; }  // elements
   bool sharded(BucketState state) const { return is_sharded[static_cast<std::size_t>(state)]; }
   // In bytes:
-  std::int64_t parameter_bytes(std::int64_t of) const { return of * static_cast<std::int64_t>(tensor::dtype_bytes(parameters)); }
-  std::int64_t sum_bytes(std::int64_t of) const { return of * static_cast<std::int64_t>(tensor::dtype_bytes(sums)); }
-  std::int64_t bytes(BucketState state, std::int64_t of) const { return state == BucketState::parameters ? parameter_bytes(of) : sum_bytes(of); }
+  std::int64_t parameter_bytes(std::int64_t of) const {
+    return of * static_cast<std::int64_t>(tensor::dtype_bytes(parameters));
+  }
+  std::int64_t sum_bytes(std::int64_t of) const {
+    return of * static_cast<std::int64_t>(tensor::dtype_bytes(sums));
+  }
+  std::int64_t bytes(BucketState state, std::int64_t of) const {
+    return state == BucketState::parameters ? parameter_bytes(of) : sum_bytes(of);
+  }
   /// Bytes on one device.
-  std::int64_t extent(BucketState state) const { return bytes(state, sharded(state) ? block() : elements); }
+  std::int64_t extent(BucketState state) const {
+    return bytes(state, sharded(state) ? block() : elements);
+  }
   /// Bytes from the start of the state to a parameter. 0 in a shard, because the part of a
   /// parameter in it depends on the device.
-  std::int64_t offset(BucketState state, std::size_t position) const { return sharded(state) ? 0 : bytes(state, offsets[position]); }
+  std::int64_t offset(BucketState state, std::size_t position) const {
+    return sharded(state) ? 0 : bytes(state, offsets[position]);
+  }
 };
 
 /// Slots of optimizer state that a parameter has: those of the optimizer, and the master weights of

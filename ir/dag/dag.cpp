@@ -16,7 +16,8 @@ std::string_view port_kind_name(PortKind kind) {
 }
 
 std::string_view level_name(Level level) {
-  constexpr std::string_view kNames[] = {"built", "split", "placed", "communicating", "ordered", "planned"};
+  constexpr std::string_view kNames[] = {"built",         "split",   "placed",
+                                         "communicating", "ordered", "planned"};
   return kNames[static_cast<std::size_t>(level)];
 }
 
@@ -29,7 +30,10 @@ std::optional<NodeKind> parse_kind(std::string_view name) {
 
 /// Caches of facts that follow from nodes.
 struct Dag::Derived {
-  explicit Derived(Context& context) : scalar(context.symbol("scalar")), param(context.symbol("param")), element(context.symbol("element")) {}
+  explicit Derived(Context& context)
+      : scalar(context.symbol("scalar")),
+        param(context.symbol("param")),
+        element(context.symbol("element")) {}
   Symbol scalar, param, element;  // interned before several threads look at the DAG
   // of outputs that no body or parameter declares; few, because they depend on extents alone
   std::map<std::tuple<NodeKind, Subject, std::int64_t>, tensor::Type> types;
@@ -43,10 +47,14 @@ struct Dag::Derived {
   llvm::DenseMap<LoadKey, LoadLayouts> load_layouts;
 
   static LoadKey key_of(const Node& load) {
-    const auto both = [](auto high, auto low) { return std::uint64_t{static_cast<std::uint32_t>(high)} << 32 | static_cast<std::uint32_t>(low); };
+    const auto both = [](auto high, auto low) {
+      return std::uint64_t{static_cast<std::uint32_t>(high)} << 32 |
+             static_cast<std::uint32_t>(low);
+    };
     static_assert(kMaxSplitDims == 4);
     const auto& at = load.instance.at;
-    return {both(load.subject.input().value(), load.devices.value()), {both(at[0], at[1]), both(at[2], at[3])}};
+    return {both(load.subject.input().value(), load.devices.value()),
+            {both(at[0], at[1]), both(at[2], at[3])}};
   }
 
   bool loads_differ(const Node& load) const {
@@ -56,7 +64,8 @@ struct Dag::Derived {
 
   /// One device's shard of the parameters of a bucket, or of its sums.
   const tensor::Type& block(const Dag& dag, Subject subject, bool sums) {
-    const auto [entry, fresh] = types.try_emplace({sums ? NodeKind::reduce_scatter : NodeKind::update, subject, 0});
+    const auto [entry, fresh] =
+        types.try_emplace({sums ? NodeKind::reduce_scatter : NodeKind::update, subject, 0});
     if (fresh) {
       const BucketLayout layout = bucket_layout(dag, dag.buckets[subject.bucket().index()]);
       entry->second = {sums ? layout.sums : layout.parameters, {{element, layout.block(), false}}};
@@ -69,7 +78,8 @@ struct Dag::Derived {
     const auto [entry, fresh] = types.try_emplace({NodeKind::fetch, subject, 0});
     if (fresh) {
       entry->second = block(dag, subject, true);
-      entry->second.dims.front().extent *= bucket_layout(dag, dag.buckets[subject.bucket().index()]).slots;
+      entry->second.dims.front().extent *=
+          bucket_layout(dag, dag.buckets[subject.bucket().index()]).slots;
     }
     return entry->second;
   }
@@ -78,7 +88,9 @@ struct Dag::Derived {
 namespace {
 
 /// The number of values of a sum_squares of the bucket: one per parameter, or one for the shard.
-std::int64_t num_squares(const Bucket& bucket) { return bucket.sharded() ? 1 : static_cast<std::int64_t>(bucket.params.size()); }
+std::int64_t num_squares(const Bucket& bucket) {
+  return bucket.sharded() ? 1 : static_cast<std::int64_t>(bucket.params.size());
+}
 
 }  // namespace
 
@@ -109,7 +121,8 @@ void Dag::forget_loads() { derived_->load_layouts.clear(); }
 void Dag::set_inputs(NodeId id, std::span<const Input> inputs) {
   Node& node = nodes[id.index()];
   const std::uint32_t first = static_cast<std::uint32_t>(edges.size());
-  if (!inputs.empty() && inputs.data() >= edges.data() && inputs.data() < edges.data() + edges.size()) {
+  if (!inputs.empty() && inputs.data() >= edges.data() &&
+      inputs.data() < edges.data() + edges.size()) {
     // The pool may move while it grows.
     const std::vector<Input> copy(inputs.begin(), inputs.end());
     edges.insert(edges.end(), copy.begin(), copy.end());
@@ -117,15 +130,18 @@ void Dag::set_inputs(NodeId id, std::span<const Input> inputs) {
     edges.insert(edges.end(), inputs.begin(), inputs.end());
   }
   const auto by_port = [](const Input& a, const Input& b) { return a.port < b.port; };
-  if (!std::is_sorted(edges.begin() + first, edges.end(), by_port)) std::stable_sort(edges.begin() + first, edges.end(), by_port);
+  if (!std::is_sorted(edges.begin() + first, edges.end(), by_port))
+    std::stable_sort(edges.begin() + first, edges.end(), by_port);
   node.first_input = first;
   node.num_inputs = static_cast<std::uint32_t>(inputs.size());
 }
 
 std::span<const Input> Dag::inputs_of(const Node& node, std::uint32_t port) const {
   const std::span<const Input> all = inputs_of(node);
-  const auto first = std::partition_point(all.begin(), all.end(), [&](const Input& input) { return input.port < port; });
-  return {first, std::partition_point(first, all.end(), [&](const Input& input) { return input.port == port; })};
+  const auto first = std::partition_point(all.begin(), all.end(),
+                                          [&](const Input& input) { return input.port < port; });
+  return {first, std::partition_point(first, all.end(),
+                                      [&](const Input& input) { return input.port == port; })};
 }
 
 std::int64_t Dag::samples_divisor(const Node& node) const {
@@ -137,12 +153,19 @@ std::int64_t Dag::samples_divisor(const Node& node) const {
 }
 
 std::size_t Dag::trained_buckets() const {
-  return static_cast<std::size_t>(std::partition_point(buckets.begin(), buckets.end(), [&](const Bucket& bucket) { return !frozen(bucket); }) - buckets.begin());
+  return static_cast<std::size_t>(
+      std::partition_point(buckets.begin(), buckets.end(),
+                           [&](const Bucket& bucket) { return !frozen(bucket); }) -
+      buckets.begin());
 }
 
-AxisMask Dag::reduced_over(const Bucket& bucket) const { return mask_of(context->layouts[bucket.unreduced], AxisLayout::partial(), mesh); }
+AxisMask Dag::reduced_over(const Bucket& bucket) const {
+  return mask_of(context->layouts[bucket.unreduced], AxisLayout::partial(), mesh);
+}
 
-AxisMask Dag::sharded_over(const Bucket& bucket) const { return mask_of(context->layouts[sharded_layout(bucket)], AxisLayout::flat_sharded(), mesh); }
+AxisMask Dag::sharded_over(const Bucket& bucket) const {
+  return mask_of(context->layouts[sharded_layout(bucket)], AxisLayout::flat_sharded(), mesh);
+}
 
 std::int64_t Dag::extent(AxisMask axes) const {
   std::int64_t devices = 1;
@@ -202,7 +225,9 @@ const tensor::Type& Dag::output_type(Port port) const {
         const bool norm = node.kind == NodeKind::norm;
         const std::int64_t extent = norm ? 2 : num_squares(buckets[node.subject.bucket().index()]);
         const auto [entry, fresh] = derived_->types.try_emplace({node.kind, Subject(), extent});
-        if (fresh) entry->second = {tensor::DType::f64, {{norm ? derived_->scalar : derived_->param, extent, false}}};
+        if (fresh)
+          entry->second = {tensor::DType::f64,
+                           {{norm ? derived_->scalar : derived_->param, extent, false}}};
         return entry->second;
       }
       case NodeKind::count: {
@@ -232,12 +257,8 @@ const tensor::Type& Dag::output_type(Port port) const {
         }
         break;
       }
-      case NodeKind::accumulate:
-        next = source_of(node, port.index);
-        break;
-      case NodeKind::all_reduce:
-        next = source_of(adding_member(node), port.index);
-        break;
+      case NodeKind::accumulate: next = source_of(node, port.index); break;
+      case NodeKind::all_reduce: next = source_of(adding_member(node), port.index); break;
       case NodeKind::reduce_scatter:
         if (leaves_shard(node)) return derived_->block(*this, node.subject, true);
         next = source_of(node, port.index);
@@ -274,7 +295,8 @@ std::string instance_text(const Dag& dag, const Instance& instance) {
 
 /// End 0 or 1 of a message; a node that is no message or has no other end is returned itself.
 const Node& end_of(const Dag& dag, const Node& node, std::size_t end) {
-  const bool paired = is_message(node.kind) && node.comm.valid() && dag.comms[node.comm.index()].members.size() == 2;
+  const bool paired = is_message(node.kind) && node.comm.valid() &&
+                      dag.comms[node.comm.index()].members.size() == 2;
   return paired ? dag.node(dag.comms[node.comm.index()].members[end]) : node;
 }
 
@@ -287,19 +309,23 @@ void append_devices(std::string& text, const Dag& dag, DeviceSetId devices) {
 
 /// `.dp`: the axes that shard a value.
 void append_axes(std::string& text, const Dag& dag, LayoutId layout) {
-  for (const Layout::Axis& axis : dag.context->layouts[layout].axes) text += "." + std::string(dag.context->text(axis.name));
+  for (const Layout::Axis& axis : dag.context->layouts[layout].axes)
+    text += "." + std::string(dag.context->text(axis.name));
 }
 
 /// `.dp`: the squares of buckets sharded over different axes are added up separately.
 void append_axes(std::string& text, const Dag& dag, CommId comm) {
   for (std::size_t i = 0; comm.valid() && i < dag.mesh.axes.size(); ++i) {
-    if ((dag.comms[comm.index()].axes >> i & 1) != 0) text += "." + std::string(dag.context->text(dag.mesh.axes[i].name));
+    if ((dag.comms[comm.index()].axes >> i & 1) != 0)
+      text += "." + std::string(dag.context->text(dag.mesh.axes[i].name));
   }
 }
 
 }  // namespace
 
-std::string Dag::name(NodeId node) const { return name(node, instance_text(*this, end_of(*this, nodes[node.index()], 0).instance)); }
+std::string Dag::name(NodeId node) const {
+  return name(node, instance_text(*this, end_of(*this, nodes[node.index()], 0).instance));
+}
 
 std::string Dag::name(NodeId id, std::string_view instance) const {
   const Node& node = nodes[id.index()];
@@ -342,7 +368,8 @@ std::string Dag::name(NodeId id, std::string_view instance) const {
         text += context->text(chunks[node.chunk.index()].name);
         text += instance;
       }
-      if (buckets[node.subject.bucket().index()].owners.size() > 1) append_devices(text, *this, node.devices);
+      if (buckets[node.subject.bucket().index()].owners.size() > 1)
+        append_devices(text, *this, node.devices);
       break;
     case NodeKind::offload:
     case NodeKind::fetch:
@@ -350,7 +377,8 @@ std::string Dag::name(NodeId id, std::string_view instance) const {
       if (node.subject.bucket().valid()) {
         text += '.';
         text += subject_name(node.subject);
-        if (buckets[node.subject.bucket().index()].owners.size() > 1) append_devices(text, *this, node.devices);
+        if (buckets[node.subject.bucket().index()].owners.size() > 1)
+          append_devices(text, *this, node.devices);
       } else if (node.chunk.valid()) {
         text += '.';
         text += pass_name(node.pass);
@@ -388,7 +416,9 @@ std::string Dag::name(NodeId id, std::string_view instance) const {
       if (node.subject.is_norm() && reduces_members(node.kind)) append_axes(text, *this, node.comm);
       text += instance;
       // A bucket has one reduction; losses and norms may have one per device set.
-      if (!node.subject.bucket().valid() || (node.comm.valid() && comms[node.comm.index()].members.size() > 1)) append_devices(text, *this, node.devices);
+      if (!node.subject.bucket().valid() ||
+          (node.comm.valid() && comms[node.comm.index()].members.size() > 1))
+        append_devices(text, *this, node.devices);
       break;
   }
   return text;

@@ -45,8 +45,8 @@ struct Instance {
 };
 
 struct SplitDim {
-  Symbol name;          // `mb`, `copy`
-  Symbol of;            // `batch`
+  Symbol name;  // `mb`, `copy`
+  Symbol of;    // `batch`
   std::uint32_t extent = 1;
   LocId loc;
 };
@@ -73,16 +73,16 @@ struct Input {
 /// One cache line: tables of 10^6 nodes are walked, and also accessed at random.
 struct alignas(64) Node {
   NodeKind kind = NodeKind::chunk;
-  Pass pass = Pass::F;     // chunk; messages: the pass whose values they carry
-  LayoutId layout;         // load: of its value; other layouts follow (`layout_of`)
-  ChunkId chunk;           // chunk; messages: the chunk that made (send) or reads (recv) the values
-  BodyId body;             // chunk
+  Pass pass = Pass::F;  // chunk; messages: the pass whose values they carry
+  LayoutId layout;      // load: of its value; other layouts follow (`layout_of`)
+  ChunkId chunk;        // chunk; messages: the chunk that made (send) or reads (recv) the values
+  BodyId body;          // chunk
   Instance instance;
-  DeviceSetId devices;     // from level placed on
-  StreamId stream;         // from level ordered on
-  CommId comm;             // communications
-  Subject subject;         // its subject: an input, a loss, a count, a bucket, the norm
-  LocId loc;               // the directive or model line that it comes from
+  DeviceSetId devices;  // from level placed on
+  StreamId stream;      // from level ordered on
+  CommId comm;          // communications
+  Subject subject;      // its subject: an input, a loss, a count, a bucket, the norm
+  LocId loc;            // the directive or model line that it comes from
   std::uint32_t first_input = 0, num_inputs = 0;  // into the edge pool
   std::uint32_t num_outputs = 0;
 
@@ -96,9 +96,9 @@ static_assert(sizeof(Node) == 64);
 /// A region instance at the granularity that directives select: a convex part of the model with one
 /// innermost selected region.
 struct Chunk {
-  RegionId region;          // of the model's region table, reduced to the selected names
-  std::uint32_t segment = 0;  // number among the segments of that region
-  Symbol name;              // `stage2`, `stage2.block4.moe`, `.1` appended for segment 1
+  RegionId region;                     // of the model's region table, reduced to the selected names
+  std::uint32_t segment = 0;           // number among the segments of that region
+  Symbol name;                         // `stage2`, `stage2.block4.moe`, `.1` appended for segment 1
   std::array<BodyId, kPasses> bodies;  // by Pass; invalid if there is none. B = BI and BW in one
   // F of the instances that have an R: it keeps only the values that R reads.
   BodyId recomputed_forward;
@@ -134,7 +134,7 @@ struct Bucket {
   // From level ordered: the optimizer state is in the memory of the host except while its update
   // runs.
   bool state_on_host = false;
-  Symbol name;                     // `stage0.0`
+  Symbol name;  // `stage0.0`
   LocId loc;
 
   bool sharded() const { return !state.replicated() || !parameters.replicated(); }
@@ -160,11 +160,11 @@ struct Dag {
 
   Context* context;
   Level level = Level::built;
-  bool forward_only = false;   // a held-out program: F alone, nothing saved
+  bool forward_only = false;  // a held-out program: F alone, nothing saved
 
   // ---- the model's facts, from level built on
   RegionTable regions;
-  std::vector<tensor::Param> params;   // `value` refers to the model's graph and is not used here
+  std::vector<tensor::Param> params;  // `value` refers to the model's graph and is not used here
   std::vector<tensor::Type> param_types;
   std::vector<tensor::Input> inputs;
   std::vector<tensor::Type> input_types;  // global extents
@@ -176,7 +176,7 @@ struct Dag {
   // ---- strategy facts
   Mesh mesh;
   DeviceSetTable device_sets;
-  Symbol stages;               // the name of the stages if exactly one directive partitions
+  Symbol stages;  // the name of the stages if exactly one directive partitions
   std::vector<SplitDim> dims;
   std::vector<Bucket> buckets;
   std::vector<Stream> streams;
@@ -208,7 +208,9 @@ struct Dag {
 
   std::unique_ptr<Plan> plan;  // planned
 
-  std::span<const Input> inputs_of(const Node& node) const { return {edges.data() + node.first_input, node.num_inputs}; }
+  std::span<const Input> inputs_of(const Node& node) const {
+    return {edges.data() + node.first_input, node.num_inputs};
+  }
   /// The sources of one port, in their order.
   std::span<const Input> inputs_of(const Node& node, std::uint32_t port) const;
   const Node& node(NodeId id) const { return nodes[id.index()]; }
@@ -235,7 +237,9 @@ struct Dag {
   /// divide the samples of the batch for one of its devices.
   std::int64_t samples_divisor(const Node& node) const;
   /// Its parameters keep their initial values.
-  bool frozen(const Bucket& bucket) const { return !bucket.params.empty() && params[bucket.params.front().index()].frozen; }
+  bool frozen(const Bucket& bucket) const {
+    return !bucket.params.empty() && params[bucket.params.front().index()].frozen;
+  }
   /// The number of trained buckets, which come first.
   std::size_t trained_buckets() const;
   /// The number of devices along all of these axes.
@@ -245,31 +249,45 @@ struct Dag {
   AxisMask reduced_over(const Bucket& bucket) const;
   AxisMask sharded_over(const Bucket& bucket) const;
   /// The layout of a bucket's sharded states; replicated if there are none.
-  LayoutId sharded_layout(const Bucket& bucket) const { return bucket.state.replicated() ? bucket.parameters : bucket.state; }
+  LayoutId sharded_layout(const Bucket& bucket) const {
+    return bucket.state.replicated() ? bucket.parameters : bucket.state;
+  }
   /// From level communicating on, sharded gradients of a bucket are one value, the shard, and so
   /// are the sharded parameters that an update leaves.
-  bool shards_gradients(const Bucket& bucket) const { return level >= Level::communicating && !bucket.gradients.replicated(); }
-  bool shards_parameters(const Bucket& bucket) const { return level >= Level::communicating && !bucket.parameters.replicated(); }
+  bool shards_gradients(const Bucket& bucket) const {
+    return level >= Level::communicating && !bucket.gradients.replicated();
+  }
+  bool shards_parameters(const Bucket& bucket) const {
+    return level >= Level::communicating && !bucket.parameters.replicated();
+  }
   /// The node's output for its bucket is one device's shard: a sum of sharded gradients, or sharded
   /// updated parameters.
   bool leaves_shard(const Node& node) const {
     if (!node.subject.bucket().valid()) return false;
     const Bucket& bucket = buckets[node.subject.bucket().index()];
     if (adds_in_place(node.kind)) return adds_shards(node);
-    return reduces_members(node.kind) ? shards_gradients(bucket) : writes_state(node.kind) && shards_parameters(bucket);
+    return reduces_members(node.kind) ? shards_gradients(bucket)
+                                      : writes_state(node.kind) && shards_parameters(bucket);
   }
   /// An in-place sum of the results of reductions, not of contributions of work.
   bool adds_shards(const Node& node) const {
-    const Input* const first = adds_in_place(node.kind) && node.num_inputs > 0 ? &edges[node.first_input] : nullptr;
-    return first != nullptr && first->source.node.valid() && reduces_members(nodes[first->source.node.index()].kind);
+    const Input* const first =
+        adds_in_place(node.kind) && node.num_inputs > 0 ? &edges[node.first_input] : nullptr;
+    return first != nullptr && first->source.node.valid() &&
+           reduces_members(nodes[first->source.node.index()].kind);
   }
   /// The number of values of a sum of the bucket's gradients, and of an update.
-  std::uint32_t gradient_values(const Bucket& bucket) const { return shards_gradients(bucket) ? 1 : static_cast<std::uint32_t>(bucket.params.size()); }
-  std::uint32_t parameter_values(const Bucket& bucket) const { return shards_parameters(bucket) ? 1 : static_cast<std::uint32_t>(bucket.params.size()); }
+  std::uint32_t gradient_values(const Bucket& bucket) const {
+    return shards_gradients(bucket) ? 1 : static_cast<std::uint32_t>(bucket.params.size());
+  }
+  std::uint32_t parameter_values(const Bucket& bucket) const {
+    return shards_parameters(bucket) ? 1 : static_cast<std::uint32_t>(bucket.params.size());
+  }
   /// The last output of an update whose optimizer state is on the host: the new state, in the
   /// buffer of its last input.
   bool is_optimizer_state(const Node& node, std::uint32_t output) const {
-    return writes_state(node.kind) && output == parameter_values(buckets[node.subject.bucket().index()]);
+    return writes_state(node.kind) &&
+           output == parameter_values(buckets[node.subject.bucket().index()]);
   }
   /// `F.stage2.mb3`, `B.stage0.mb1.copy1` (dimensions in the order of `dims`),
   /// `accumulate.stage0.0`, `update.stage0.0`, `report.gpt.loss.0`, `count.gpt.loss.0`,
@@ -289,7 +307,9 @@ struct Dag {
   /// `F.stage2.mb` for `F.stage2.mb3`.
   std::string name(NodeId node, std::string_view instance) const;
   /// `cluster[pp: 1]`, the name of devices in messages.
-  std::string text(DeviceSetId set) const { return print(device_sets[set], mesh, context->symbols); }
+  std::string text(DeviceSetId set) const {
+    return print(device_sets[set], mesh, context->symbols);
+  }
 
  private:
   struct Derived;

@@ -23,7 +23,17 @@ enum class NodeKind : std::uint8_t {
 
 /// The data movement of a kind between devices, or between a device and its host. Collectives are
 /// last; copies to and from the host are collectives with one member.
-enum class CommOp : std::uint8_t { none, send, recv, all_reduce, all_gather_v, reduce_scatter, all_gather, offload, fetch };
+enum class CommOp : std::uint8_t {
+  none,
+  send,
+  recv,
+  all_reduce,
+  all_gather_v,
+  reduce_scatter,
+  all_gather,
+  offload,
+  fetch
+};
 
 /// The possible subjects of a node.
 enum class SubjectKind : std::uint8_t { nothing, input, loss, count, bucket, norm };
@@ -31,7 +41,9 @@ enum class SubjectKind : std::uint8_t { nothing, input, loss, count, bucket, nor
 class SubjectKinds {
  public:
   constexpr SubjectKinds(SubjectKind kind) : bits_(1u << static_cast<unsigned>(kind)) {}
-  constexpr bool has(SubjectKind kind) const { return (bits_ >> static_cast<unsigned>(kind) & 1u) != 0; }
+  constexpr bool has(SubjectKind kind) const {
+    return (bits_ >> static_cast<unsigned>(kind) & 1u) != 0;
+  }
   friend constexpr SubjectKinds operator|(SubjectKinds a, SubjectKinds b) {
     a.bits_ |= b.bits_;
     return a;
@@ -40,7 +52,9 @@ class SubjectKinds {
  private:
   unsigned bits_;
 };
-constexpr SubjectKinds operator|(SubjectKind a, SubjectKind b) { return SubjectKinds(a) | SubjectKinds(b); }
+constexpr SubjectKinds operator|(SubjectKind a, SubjectKind b) {
+  return SubjectKinds(a) | SubjectKinds(b);
+}
 
 struct NodeTraits {
   std::string_view name;
@@ -51,11 +65,14 @@ struct NodeTraits {
 };
 
 inline constexpr auto kNodeTraits = std::to_array<NodeTraits>({
-#define NODE(name, comm_op, subjects, state, in_place) {#name, CommOp::comm_op, subjects, state, in_place},
+#define NODE(name, comm_op, subjects, state, in_place) \
+  {#name, CommOp::comm_op, subjects, state, in_place},
 #include "ir/dag/nodes.def"
 #undef NODE
 });
-constexpr const NodeTraits& traits(NodeKind kind) { return kNodeTraits[static_cast<std::size_t>(kind)]; }
+constexpr const NodeTraits& traits(NodeKind kind) {
+  return kNodeTraits[static_cast<std::size_t>(kind)];
+}
 
 constexpr std::string_view kind_name(NodeKind kind) { return traits(kind).name; }
 /// Nothing if no kind has that name.
@@ -70,17 +87,26 @@ constexpr bool is_collective(NodeKind kind) { return traits(kind).comm_op >= Com
 /// Its outputs are in the memory of the host.
 constexpr bool leaves_device(NodeKind kind) { return traits(kind).comm_op == CommOp::offload; }
 constexpr bool returns_to_device(NodeKind kind) { return traits(kind).comm_op == CommOp::fetch; }
-constexpr bool copies_to_or_from_host(NodeKind kind) { return leaves_device(kind) || returns_to_device(kind); }
+constexpr bool copies_to_or_from_host(NodeKind kind) {
+  return leaves_device(kind) || returns_to_device(kind);
+}
 constexpr bool is_communication(NodeKind kind) { return traits(kind).comm_op != CommOp::none; }
 /// Each member receives the sum, or its shard of it.
-constexpr bool reduces_members(NodeKind kind) { return traits(kind).comm_op == CommOp::all_reduce || traits(kind).comm_op == CommOp::reduce_scatter; }
+constexpr bool reduces_members(NodeKind kind) {
+  return traits(kind).comm_op == CommOp::all_reduce ||
+         traits(kind).comm_op == CommOp::reduce_scatter;
+}
 /// Each member receives the full sum.
 constexpr bool reduces_to_all(NodeKind kind) { return traits(kind).comm_op == CommOp::all_reduce; }
-constexpr bool reduces_to_shards(NodeKind kind) { return traits(kind).comm_op == CommOp::reduce_scatter; }
+constexpr bool reduces_to_shards(NodeKind kind) {
+  return traits(kind).comm_op == CommOp::reduce_scatter;
+}
 constexpr bool gathers_shards(NodeKind kind) { return traits(kind).comm_op == CommOp::all_gather; }
 constexpr bool gathers_lists(NodeKind kind) { return traits(kind).comm_op == CommOp::all_gather_v; }
 constexpr bool writes_state(NodeKind kind) { return traits(kind).state; }
-constexpr bool may_speak_of(NodeKind kind, SubjectKind subject) { return traits(kind).subjects.has(subject); }
+constexpr bool may_speak_of(NodeKind kind, SubjectKind subject) {
+  return traits(kind).subjects.has(subject);
+}
 /// A sum into which each producer adds its term: no instruction of a program.
 constexpr bool adds_in_place(NodeKind kind) { return traits(kind).in_place; }
 
@@ -89,10 +115,18 @@ constexpr bool adds_in_place(NodeKind kind) { return traits(kind).in_place; }
 class Subject {
  public:
   constexpr Subject() = default;
-  static constexpr Subject of_input(tensor::InputId input) { return {SubjectKind::input, input.value()}; }
-  static constexpr Subject of_loss(tensor::LossId loss) { return {SubjectKind::loss, loss.value()}; }
-  static constexpr Subject of_count(tensor::LossId loss) { return {SubjectKind::count, loss.value()}; }
-  static constexpr Subject of_bucket(BucketId bucket) { return {SubjectKind::bucket, bucket.value()}; }
+  static constexpr Subject of_input(tensor::InputId input) {
+    return {SubjectKind::input, input.value()};
+  }
+  static constexpr Subject of_loss(tensor::LossId loss) {
+    return {SubjectKind::loss, loss.value()};
+  }
+  static constexpr Subject of_count(tensor::LossId loss) {
+    return {SubjectKind::count, loss.value()};
+  }
+  static constexpr Subject of_bucket(BucketId bucket) {
+    return {SubjectKind::bucket, bucket.value()};
+  }
   static constexpr Subject of_norm() { return {SubjectKind::norm, 0}; }
 
   constexpr SubjectKind kind() const { return static_cast<SubjectKind>(bits_ >> kIndexBits); }
@@ -107,7 +141,10 @@ class Subject {
 
  private:
   static constexpr int kIndexBits = 27;  // a model has fewer inputs, losses and parameters
-  constexpr Subject(SubjectKind kind, std::uint32_t index) : bits_(static_cast<std::uint32_t>(kind) << kIndexBits | index) { assert(index >> kIndexBits == 0); }
+  constexpr Subject(SubjectKind kind, std::uint32_t index)
+      : bits_(static_cast<std::uint32_t>(kind) << kIndexBits | index) {
+    assert(index >> kIndexBits == 0);
+  }
   template <typename AnyId>
   constexpr AnyId id(SubjectKind wanted) const {
     return kind() == wanted ? AnyId(bits_ & ((1u << kIndexBits) - 1)) : AnyId();

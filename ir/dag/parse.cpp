@@ -19,7 +19,9 @@ AxisMask parse_axes(TextReader& reader, const Mesh& mesh) {
   return mask;
 }
 
-std::optional<Dag> parse(FileId file, Context& context, DiagnosticSink& sink, std::vector<directive::Directive>* directives, directive::TextPlaces* places) {
+std::optional<Dag> parse(FileId file, Context& context, DiagnosticSink& sink,
+                         std::vector<directive::Directive>* directives,
+                         directive::TextPlaces* places) {
   TextReader reader(file, context, sink);
   if (places != nullptr) reader.use_own_places(*places);
   Dag dag(context);
@@ -28,13 +30,15 @@ std::optional<Dag> parse(FileId file, Context& context, DiagnosticSink& sink, st
   parse_nodes(reader, dag, names);
   if (!reader.failed() && dag.level == Level::planned) parse_plan(reader, dag, names);
   if (!reader.failed() && !reader.at_end()) {
-    reader.fail(Code::malformed_dag_text, reader.peek(), "`{}` begins no statement that may stand here", reader.peek().text);
+    reader.fail(Code::malformed_dag_text, reader.peek(),
+                "`{}` begins no statement that may stand here", reader.peek().text);
   }
   if (reader.failed()) return std::nullopt;
   return dag;
 }
 
-std::optional<Dag> parse(std::string_view text, Context& context, DiagnosticSink& sink, std::string_view name) {
+std::optional<Dag> parse(std::string_view text, Context& context, DiagnosticSink& sink,
+                         std::string_view name) {
   return parse(context.locations.files().add(std::string(name), std::string(text)), context, sink);
 }
 

@@ -18,8 +18,11 @@ namespace piper::dag {
 
 /// `directives` receives those of the text. With `places`, errors in the DAG are reported at lines
 /// of this text.
-std::optional<Dag> parse(FileId file, Context& context, DiagnosticSink& sink, std::vector<directive::Directive>* directives = nullptr, directive::TextPlaces* places = nullptr);
+std::optional<Dag> parse(FileId file, Context& context, DiagnosticSink& sink,
+                         std::vector<directive::Directive>* directives = nullptr,
+                         directive::TextPlaces* places = nullptr);
 /// The text becomes the file `name`.
-std::optional<Dag> parse(std::string_view text, Context& context, DiagnosticSink& sink, std::string_view name = "text.pir");
+std::optional<Dag> parse(std::string_view text, Context& context, DiagnosticSink& sink,
+                         std::string_view name = "text.pir");
 
 }  // namespace piper::dag

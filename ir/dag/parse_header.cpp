@@ -12,28 +12,36 @@ constexpr std::int64_t kMax32 = std::numeric_limits<std::int32_t>::max();
 
 class HeaderParser {
  public:
-  HeaderParser(TextReader& reader, Dag& dag, NodeNames& names, std::vector<directive::Directive>* directives)
+  HeaderParser(TextReader& reader, Dag& dag, NodeNames& names,
+               std::vector<directive::Directive>* directives)
       : reader_(reader), dag_(dag), names_(names), directives_(directives) {}
 
   void parse() {
     reader_.expect("pir");
     const TextReader::Token version = reader_.peek();
     if (reader_.integer("a version") != 2) {
-      return reader_.fail(Code::unsupported_dag_version, version, "version `{}` of the text is not known; this is version `2`", version.text);
+      return reader_.fail(Code::unsupported_dag_version, version,
+                          "version `{}` of the text is not known; this is version `2`",
+                          version.text);
     }
     const TextReader::Token where = reader_.peek();
     const std::string_view level = reader_.name("a level");
     std::size_t i = 0;
     while (i < 6 && level != level_name(static_cast<Level>(i))) ++i;
-    if (i == 6) return reader_.fail(Code::unknown_dag_name, where, "`{}` is no level of the training DAG", where.text);
+    if (i == 6)
+      return reader_.fail(Code::unknown_dag_name, where, "`{}` is no level of the training DAG",
+                          where.text);
     dag_.level = static_cast<Level>(i);
     dag_.forward_only = reader_.accept("forward_only");
     while (!reader_.failed() && !reader_.at("graph")) statement();
     check_stages();
     for (const auto& [token, chunk, pass] : chunk_bodies_) {
       const auto body = names_.bodies.find(token.text);
-      if (body == names_.bodies.end()) return reader_.fail(Code::unknown_dag_name, token, "`{}` is not a body of this text", token.text);
-      (pass == kRecomputed ? dag_.chunks[chunk].recomputed_forward : dag_.chunks[chunk].bodies[pass]) = BodyId(body->second);
+      if (body == names_.bodies.end())
+        return reader_.fail(Code::unknown_dag_name, token, "`{}` is not a body of this text",
+                            token.text);
+      (pass == kRecomputed ? dag_.chunks[chunk].recomputed_forward
+                           : dag_.chunks[chunk].bodies[pass]) = BodyId(body->second);
     }
   }
 
@@ -50,9 +58,13 @@ class HeaderParser {
 
   void statement() {
     static constexpr std::pair<std::string_view, void (HeaderParser::*)()> kStatements[] = {
-        {"train", &HeaderParser::train},   {"mesh", &HeaderParser::mesh},     {"split", &HeaderParser::split},     {"param", &HeaderParser::param},
-        {"input", &HeaderParser::input},   {"loss", &HeaderParser::loss},     {"chunk", &HeaderParser::chunk},     {"body", &HeaderParser::body},
-        {"bucket", &HeaderParser::bucket}, {"stages", &HeaderParser::stages}, {"stream", &HeaderParser::stream}, {"claim", &HeaderParser::claim},     {"directives", &HeaderParser::directives},
+        {"train", &HeaderParser::train},           {"mesh", &HeaderParser::mesh},
+        {"split", &HeaderParser::split},           {"param", &HeaderParser::param},
+        {"input", &HeaderParser::input},           {"loss", &HeaderParser::loss},
+        {"chunk", &HeaderParser::chunk},           {"body", &HeaderParser::body},
+        {"bucket", &HeaderParser::bucket},         {"stages", &HeaderParser::stages},
+        {"stream", &HeaderParser::stream},         {"claim", &HeaderParser::claim},
+        {"directives", &HeaderParser::directives},
     };
     if (reader_.at("require")) return require();  // the word is a part of the directive
     const TextReader::Token where = reader_.peek();
@@ -70,11 +82,15 @@ class HeaderParser {
     dag_.settings = directive::parse_settings(reader_);
   }
 
-  void require() { dag_.requirements.push_back(std::get<directive::Require>(directive::parse_directive(reader_, dag_.mesh, dag_.device_sets))); }
+  void require() {
+    dag_.requirements.push_back(std::get<directive::Require>(
+        directive::parse_directive(reader_, dag_.mesh, dag_.device_sets)));
+  }
 
   void mesh() {
     const TextReader::Token where = reader_.peek();
-    if (dag_.mesh.name.valid()) return reader_.fail(Code::repeated_dag_name, where, "a text has one mesh");
+    if (dag_.mesh.name.valid())
+      return reader_.fail(Code::repeated_dag_name, where, "a text has one mesh");
     dag_.mesh.name = reader_.symbol("a mesh");
     reader_.expect("(");
     std::int64_t devices = 1;
@@ -86,10 +102,12 @@ class HeaderParser {
       axis.size = static_cast<std::uint32_t>(reader_.integer("a number of devices", 1, kMax32));
       devices *= axis.size;
       if (dag_.mesh.find(axis.name) < dag_.mesh.axes.size()) {
-        reader_.fail(Code::repeated_dag_name, axis_token, "axis `{}` occurs twice", axis_token.text);
+        reader_.fail(Code::repeated_dag_name, axis_token, "axis `{}` occurs twice",
+                     axis_token.text);
       }
       if (devices > kMax32 || dag_.mesh.axes.size() == kMaxAxes) {
-        reader_.fail(Code::number_out_of_range, axis_token, "a mesh has at most `{}` devices along at most `{}` axes", kMax32, kMaxAxes);
+        reader_.fail(Code::number_out_of_range, axis_token,
+                     "a mesh has at most `{}` devices along at most `{}` axes", kMax32, kMaxAxes);
       }
       dag_.mesh.axes.push_back(axis);
       if (!reader_.at(")")) reader_.expect(",");
@@ -100,15 +118,19 @@ class HeaderParser {
 
   void stages() {
     stages_ = reader_.peek();
-    if (dag_.stages.valid()) reader_.fail(Code::repeated_dag_name, stages_, "a text names its stages once");
+    if (dag_.stages.valid())
+      reader_.fail(Code::repeated_dag_name, stages_, "a text names its stages once");
     dag_.stages = reader_.symbol("the name of the stages");
   }
 
   void check_stages() {
-    const bool found = !dag_.stages.valid() || std::any_of(dag_.chunks.begin(), dag_.chunks.end(), [&](const Chunk& chunk) {
-      return chunk.region.valid() && dag_.regions.coordinate(chunk.region, dag_.stages).has_value();
-    });
-    if (!found) reader_.fail(Code::unknown_dag_name, stages_, "no region of a chunk is a `{}`", stages_.text);
+    const bool found = !dag_.stages.valid() ||
+                       std::any_of(dag_.chunks.begin(), dag_.chunks.end(), [&](const Chunk& chunk) {
+                         return chunk.region.valid() &&
+                                dag_.regions.coordinate(chunk.region, dag_.stages).has_value();
+                       });
+    if (!found)
+      reader_.fail(Code::unknown_dag_name, stages_, "no region of a chunk is a `{}`", stages_.text);
   }
 
   void split() {
@@ -121,10 +143,12 @@ class HeaderParser {
     dim.extent = extent.extent;
     dim.loc = reader_.location();
     for (const SplitDim& other : dag_.dims) {
-      if (other.name == dim.name) reader_.fail(Code::repeated_dag_name, name, "`{}` was declared before", name.text);
+      if (other.name == dim.name)
+        reader_.fail(Code::repeated_dag_name, name, "`{}` was declared before", name.text);
     }
     if (dag_.dims.size() == kMaxSplitDims) {
-      reader_.fail(Code::number_out_of_range, name, "a DAG has at most `{}` split dimensions", kMaxSplitDims);
+      reader_.fail(Code::number_out_of_range, name, "a DAG has at most `{}` split dimensions",
+                   kMaxSplitDims);
     }
     dag_.dims.push_back(dim);
   }
@@ -141,7 +165,8 @@ class HeaderParser {
     std::size_t i = 0;
     while (i < 5 && kind != kInits[i]) ++i;
     if (i == 5) {
-      reader_.fail(Code::unknown_dag_name, where, "`{}` is no way to start a parameter", where.text);
+      reader_.fail(Code::unknown_dag_name, where, "`{}` is no way to start a parameter",
+                   where.text);
       i = 0;
     }
     param.init.kind = static_cast<tensor::Init::Kind>(i);
@@ -166,10 +191,12 @@ class HeaderParser {
     tensor::Loss loss;
     loss.name = declare(names_.losses, dag_.losses.size(), "a loss");
     reader_.expect(":");
-    loss.count = reader_.integer("a number of elements", 0, std::numeric_limits<std::int64_t>::max());
+    loss.count =
+        reader_.integer("a number of elements", 0, std::numeric_limits<std::int64_t>::max());
     if (reader_.accept("ignore")) {
       tensor::LossMask mask;
-      mask.ignore = static_cast<std::int32_t>(reader_.integer("a class number", std::numeric_limits<std::int32_t>::min(), kMax32));
+      mask.ignore = static_cast<std::int32_t>(
+          reader_.integer("a class number", std::numeric_limits<std::int32_t>::min(), kMax32));
       reader_.expect("of");
       mask.targets = tensor::InputId(names_.find(reader_, names_.inputs, "an input"));
       loss.mask = mask;
@@ -192,12 +219,17 @@ class HeaderParser {
         chunk.region = dag_.regions.child(chunk.region, name, index);
       } while (!reader_.failed() && reader_.accept("."));
     }
-    if (reader_.accept("segment")) chunk.segment = static_cast<std::uint32_t>(reader_.integer("a number", 0, kMax32));
-    const std::string name = chunk_name(dag_.regions, chunk.region, chunk.segment, reader_.context().symbols);
+    if (reader_.accept("segment"))
+      chunk.segment = static_cast<std::uint32_t>(reader_.integer("a number", 0, kMax32));
+    const std::string name =
+        chunk_name(dag_.regions, chunk.region, chunk.segment, reader_.context().symbols);
     if (!reader_.failed() && name != reader_.context().text(chunk.name)) {
-      return reader_.fail(Code::misnamed_dag_value, called, "the chunk is called `{}`, but its region makes it `{}`", called.text, name);
+      return reader_.fail(Code::misnamed_dag_value, called,
+                          "the chunk is called `{}`, but its region makes it `{}`", called.text,
+                          name);
     }
-    while (!reader_.failed() && reader_.peek().kind == TextReader::Kind::name && parse_pass(reader_.peek().text)) {
+    while (!reader_.failed() && reader_.peek().kind == TextReader::Kind::name &&
+           parse_pass(reader_.peek().text)) {
       const auto pass = static_cast<std::size_t>(*parse_pass(reader_.peek().text));
       reader_.next();
       reader_.expect("@");
@@ -251,7 +283,9 @@ class HeaderParser {
   /// `made <dp: +>`, `made <dp: +> state <dp: flat>`, `made <dp: +> state <dp: flat> gradients <dp:
   /// flat> parameters <dp: flat> by run prefetch 1`.
   void layouts(Bucket& bucket) {
-    const auto layout = [&](std::string_view of) { return reader_.accept(of) ? reader_.layout(dag_.mesh, {}) : LayoutId(); };
+    const auto layout = [&](std::string_view of) {
+      return reader_.accept(of) ? reader_.layout(dag_.mesh, {}) : LayoutId();
+    };
     bucket.unreduced = layout("unreduced");
     bucket.state = layout("state");
     bucket.gradients = layout("gradients");
@@ -259,18 +293,24 @@ class HeaderParser {
     if (bucket.gathered_per_use()) {
       reader_.expect("by");
       const TextReader::Token where = reader_.peek();
-      const std::optional<directive::Reduce> reduced = directive::parse_reduce(reader_.name("when gradients are reduced"));
-      if (!reduced || *reduced == directive::Reduce::step) return reader_.fail(Code::malformed_dag_text, where, "sharded gradients are reduced by `each` or by `run`, not by `{}`", where.text);
+      const std::optional<directive::Reduce> reduced =
+          directive::parse_reduce(reader_.name("when gradients are reduced"));
+      if (!reduced || *reduced == directive::Reduce::step)
+        return reader_.fail(Code::malformed_dag_text, where,
+                            "sharded gradients are reduced by `each` or by `run`, not by `{}`",
+                            where.text);
       bucket.reduced = *reduced;
     }
-    if (reader_.accept("prefetch")) bucket.prefetch = static_cast<std::uint32_t>(reader_.integer("a number of runs", 0, kMax32));
+    if (reader_.accept("prefetch"))
+      bucket.prefetch = static_cast<std::uint32_t>(reader_.integer("a number of runs", 0, kMax32));
   }
 
   void stream() {
     Stream stream;
     stream.name = declare(names_.streams, dag_.streams.size(), "a stream");
     stream.high_priority = reader_.accept("high_priority");
-    if (reader_.accept("window")) stream.window = static_cast<std::uint32_t>(reader_.integer("a window", 0, kMax32));
+    if (reader_.accept("window"))
+      stream.window = static_cast<std::uint32_t>(reader_.integer("a window", 0, kMax32));
     stream.loc = reader_.location(declared_);
     dag_.streams.push_back(stream);
   }
@@ -310,7 +350,8 @@ class HeaderParser {
 
 }  // namespace
 
-void parse_header(TextReader& reader, Dag& dag, NodeNames& names, std::vector<directive::Directive>* directives) {
+void parse_header(TextReader& reader, Dag& dag, NodeNames& names,
+                  std::vector<directive::Directive>* directives) {
   HeaderParser(reader, dag, names, directives).parse();
 }
 

@@ -13,7 +13,8 @@ constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 /// References hold the number of a name until all nodes are known.
 class NodesParser {
  public:
-  NodesParser(TextReader& reader, Dag& dag, NodeNames& names) : reader_(reader), dag_(dag), names_(names) {}
+  NodesParser(TextReader& reader, Dag& dag, NodeNames& names)
+      : reader_(reader), dag_(dag), names_(names) {}
 
   void parse() {
     reader_.expect("graph");
@@ -51,7 +52,9 @@ class NodesParser {
     const std::uint32_t name = names_.reference(reader_, "a node");
     if (reader_.failed()) return;
     const NodeId id = NodeId::at(dag_.nodes.size());
-    if (!names_.define(name, id)) return reader_.fail(Code::repeated_dag_name, where, "node `{}` was declared before", where.text);
+    if (!names_.define(name, id))
+      return reader_.fail(Code::repeated_dag_name, where, "node `{}` was declared before",
+                          where.text);
     where_.push_back(where);
     reader_.expect("=");
     Node node;
@@ -61,11 +64,14 @@ class NodesParser {
     node.num_inputs = static_cast<std::uint32_t>(dag_.edges.size()) - node.first_input;
     Peers peers = parse_peers(node, name);
     std::uint32_t outputs = kNone;
-    if (reader_.accept("outputs")) outputs = static_cast<std::uint32_t>(reader_.integer("a number of outputs", 0, 1 << 20));
+    if (reader_.accept("outputs"))
+      outputs = static_cast<std::uint32_t>(reader_.integer("a number of outputs", 0, 1 << 20));
     node.num_outputs = outputs == kNone ? 0 : outputs;
     if (reader_.accept("on")) node.devices = dag_.device_sets.intern(reader_.device_set(dag_.mesh));
-    if (node.subject.input().valid() && !reader_.failed()) node.layout = reader_.layout(dag_.mesh, dag_.input_types[node.subject.input().index()]);
-    if (reader_.accept("stream")) node.stream = StreamId(names_.find(reader_, names_.streams, "a stream"));
+    if (node.subject.input().valid() && !reader_.failed())
+      node.layout = reader_.layout(dag_.mesh, dag_.input_types[node.subject.input().index()]);
+    if (reader_.accept("stream"))
+      node.stream = StreamId(names_.find(reader_, names_.streams, "a stream"));
     if (reader_.accept("group")) {
       dag_.group.resize(dag_.nodes.size(), Dag::kNoGroup);
       dag_.group.push_back(static_cast<std::uint32_t>(reader_.integer("a group", 0, kMax32)));
@@ -93,7 +99,9 @@ class NodesParser {
       node.chunk = ChunkId(names_.find(reader_, names_.chunks, "a chunk"));
     } else {
       const std::optional<NodeKind> named = parse_kind(kind);
-      if (!named || runs_body(*named)) return reader_.fail(Code::unknown_dag_name, where, "`{}` is neither a pass nor a kind of node", where.text);
+      if (!named || runs_body(*named))
+        return reader_.fail(Code::unknown_dag_name, where,
+                            "`{}` is neither a pass nor a kind of node", where.text);
       node.kind = *named;
       subject(node);
     }
@@ -107,7 +115,8 @@ class NodesParser {
     const auto loss = [&] { return tensor::LossId(names_.find(reader_, names_.losses, "a loss")); };
     const auto may = [&](SubjectKind subject) { return may_speak_of(node.kind, subject); };
     if (may(SubjectKind::input)) {
-      node.subject = Subject::of_input(tensor::InputId(names_.find(reader_, names_.inputs, "an input")));
+      node.subject =
+          Subject::of_input(tensor::InputId(names_.find(reader_, names_.inputs, "an input")));
     } else if (may(SubjectKind::loss) && reader_.accept("loss")) {
       node.subject = Subject::of_loss(loss());
     } else if (may(SubjectKind::count) && (!is_collective(node.kind) || reader_.accept("count"))) {
@@ -121,7 +130,8 @@ class NodesParser {
     } else if (may(SubjectKind::bucket) && !copies_to_or_from_host(node.kind)) {
       reader_.expect("bucket");
     }
-    if (const std::optional<Pass> pass = parse_pass(reader_.peek().text); pass && reader_.peek().kind == TextReader::Kind::name) {
+    if (const std::optional<Pass> pass = parse_pass(reader_.peek().text);
+        pass && reader_.peek().kind == TextReader::Kind::name) {
       reader_.next();
       node.pass = *pass;
       node.chunk = ChunkId(names_.find(reader_, names_.chunks, "a chunk"));
@@ -135,9 +145,12 @@ class NodesParser {
       const Symbol dim = reader_.symbol("a split dimension");
       std::size_t i = 0;
       while (i < dag_.dims.size() && dag_.dims[i].name != dim) ++i;
-      if (i == dag_.dims.size()) return reader_.fail(Code::unknown_dag_name, token, "`{}` is not a split dimension of this text", token.text);
+      if (i == dag_.dims.size())
+        return reader_.fail(Code::unknown_dag_name, token,
+                            "`{}` is not a split dimension of this text", token.text);
       reader_.expect(":");
-      node.instance.at[i] = static_cast<std::int32_t>(reader_.integer("an index", 0, std::int64_t{dag_.dims[i].extent} - 1));
+      node.instance.at[i] = static_cast<std::int32_t>(
+          reader_.integer("an index", 0, std::int64_t{dag_.dims[i].extent} - 1));
       if (!reader_.at("]")) reader_.expect(",");
     }
     reader_.expect("]");
@@ -146,7 +159,9 @@ class NodesParser {
   void body(Node& node) {
     const TextReader::Token where = reader_.peek();
     const auto found = names_.bodies.find(where.text);
-    if (found == names_.bodies.end()) return reader_.fail(Code::unknown_dag_name, where, "`{}` is not a body of this text", where.text);
+    if (found == names_.bodies.end())
+      return reader_.fail(Code::unknown_dag_name, where, "`{}` is not a body of this text",
+                          where.text);
     node.body = BodyId(found->second);
     reader_.next();
   }
@@ -178,7 +193,9 @@ class NodesParser {
           source_tokens_.resize(dag_.edges.size() + 1);
           source_tokens_[dag_.edges.size()] = reader_.peek().begin;
           edge.source.node = NodeId(names_.reference(reader_, "a node"));
-          if (reader_.accept(":")) edge.source.index = static_cast<std::uint32_t>(reader_.integer("an output", 0, 1 << 20));
+          if (reader_.accept(":"))
+            edge.source.index =
+                static_cast<std::uint32_t>(reader_.integer("an output", 0, 1 << 20));
         }
         dag_.edges.push_back(edge);
         if (!reader_.accept("+")) break;
@@ -196,7 +213,8 @@ class NodesParser {
     if (reader_.accept("to") || reader_.accept("from")) {
       const bool to = reader_.previous().text == "to";
       if ((!is_send(node.kind) || !to) && (!is_recv(node.kind) || to)) {
-        reader_.fail(Code::malformed_dag_text, reader_.previous(), "a send goes `to` a recv, a recv comes `from` a send");
+        reader_.fail(Code::malformed_dag_text, reader_.previous(),
+                     "a send goes `to` a recv, a recv comes `from` a send");
       }
       const std::uint32_t other = names_.reference(reader_, "a node");
       peers_.push_back(to ? self : other);
@@ -204,7 +222,8 @@ class NodesParser {
       peers.any = true;
     } else if (reader_.accept("over")) {
       if (!is_collective(node.kind)) {
-        reader_.fail(Code::malformed_dag_text, reader_.previous(), "only collectives are `over` axes");
+        reader_.fail(Code::malformed_dag_text, reader_.previous(),
+                     "only collectives are `over` axes");
       }
       if (reader_.accept("(")) {
         reader_.expect(")");
@@ -231,12 +250,15 @@ class NodesParser {
   /// Merges the statements of members about each other into one communication; members that
   /// disagree get separate ones, which no legal DAG has.
   void connect() {
-    const auto list = [&](const Peers& peers) { return std::span<const std::uint32_t>(peers_).subspan(peers.first, peers.count); };
+    const auto list = [&](const Peers& peers) {
+      return std::span<const std::uint32_t>(peers_).subspan(peers.first, peers.count);
+    };
     const auto make = [&](std::size_t i) {
       Comm comm;
       for (const std::uint32_t member : list(peers_of_[i])) comm.members.emplace_back(member);
       comm.axes = peers_of_[i].axes;
-      comm.loc = peers_of_[i].loc.valid() && !reader_.uses_own_places() ? peers_of_[i].loc : dag_.nodes[i].loc;
+      comm.loc = peers_of_[i].loc.valid() && !reader_.uses_own_places() ? peers_of_[i].loc
+                                                                        : dag_.nodes[i].loc;
       dag_.nodes[i].comm = CommId::at(dag_.comms.size());
       dag_.comms.push_back(std::move(comm));
     };
@@ -250,8 +272,10 @@ class NodesParser {
         const std::uint32_t first = own[0];
         const std::span<const std::uint32_t> other = list(peers_of_[first]);
         const bool pair = is_recv(dag_.nodes[i].kind) && is_send(dag_.nodes[first].kind);
-        if (dag_.nodes[first].comm.valid() && (pair || (dag_.nodes[first].kind == dag_.nodes[i].kind && peers_of_[first].axes == peers_of_[i].axes &&
-                                                        std::equal(own.begin(), own.end(), other.begin(), other.end())))) {
+        if (dag_.nodes[first].comm.valid() &&
+            (pair || (dag_.nodes[first].kind == dag_.nodes[i].kind &&
+                      peers_of_[first].axes == peers_of_[i].axes &&
+                      std::equal(own.begin(), own.end(), other.begin(), other.end())))) {
           dag_.nodes[i].comm = dag_.nodes[first].comm;
           continue;
         }
@@ -264,11 +288,15 @@ class NodesParser {
   void check_sources() {
     for (std::size_t i = 0; i < dag_.edges.size(); ++i) {
       const Port source = dag_.edges[i].source;
-      if (!source.node.valid() || source.index < dag_.nodes[source.node.index()].num_outputs) continue;
+      if (!source.node.valid() || source.index < dag_.nodes[source.node.index()].num_outputs)
+        continue;
       const std::uint32_t begin = source_tokens_[i];
       const TextReader::Token& name = where_[source.node.index()];
-      return reader_.fail(Code::unknown_dag_name, {TextReader::Kind::name, begin, begin + static_cast<std::uint32_t>(name.text.size()), name.text},
-                          "node `{}` has no output `{}`: it has `{}`", name.text, source.index, dag_.nodes[source.node.index()].num_outputs);
+      return reader_.fail(Code::unknown_dag_name,
+                          {TextReader::Kind::name, begin,
+                           begin + static_cast<std::uint32_t>(name.text.size()), name.text},
+                          "node `{}` has no output `{}`: it has `{}`", name.text, source.index,
+                          dag_.nodes[source.node.index()].num_outputs);
     }
   }
 
@@ -281,7 +309,8 @@ class NodesParser {
       directive::print_name(os, dag_.name(NodeId::at(i)));
       os.flush();
       if (name != where_[i].text) {
-        reader_.fail(Code::misnamed_dag_value, where_[i], "the node called `{}` is `{}` by its fields", where_[i].text, name);
+        reader_.fail(Code::misnamed_dag_value, where_[i],
+                     "the node called `{}` is `{}` by its fields", where_[i].text, name);
       }
     }
   }
@@ -323,15 +352,17 @@ class NodesParser {
   TextReader& reader_;
   Dag& dag_;
   NodeNames& names_;
-  std::vector<TextReader::Token> where_;       // the name of each node
-  std::vector<std::uint32_t> source_tokens_;   // the place of each edge's source in the text
-  std::vector<std::uint32_t> peers_;           // names, then nodes
+  std::vector<TextReader::Token> where_;      // the name of each node
+  std::vector<std::uint32_t> source_tokens_;  // the place of each edge's source in the text
+  std::vector<std::uint32_t> peers_;          // names, then nodes
   std::vector<Peers> peers_of_;
   std::vector<std::uint32_t> outputs_;
 };
 
 }  // namespace
 
-void parse_nodes(TextReader& reader, Dag& dag, NodeNames& names) { NodesParser(reader, dag, names).parse(); }
+void parse_nodes(TextReader& reader, Dag& dag, NodeNames& names) {
+  NodesParser(reader, dag, names).parse();
+}
 
 }  // namespace piper::dag

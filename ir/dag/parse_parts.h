@@ -19,7 +19,8 @@ class NodeNames {
   /// The number of the name at the reader.
   std::uint32_t reference(TextReader& reader, std::string_view expected) {
     const TextReader::Token where = reader.peek();
-    const auto [entry, fresh] = numbers_.try_emplace(reader.name(expected), static_cast<std::uint32_t>(nodes_.size()));
+    const auto [entry, fresh] =
+        numbers_.try_emplace(reader.name(expected), static_cast<std::uint32_t>(nodes_.size()));
     if (fresh) {
       nodes_.emplace_back();
       first_mention_.push_back(where);
@@ -37,7 +38,8 @@ class NodeNames {
   bool resolve(TextReader& reader) const {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (nodes_[i].valid()) continue;
-      reader.fail(Code::unknown_dag_name, first_mention_[i], "`{}` is not a node of this text", first_mention_[i].text);
+      reader.fail(Code::unknown_dag_name, first_mention_[i], "`{}` is not a node of this text",
+                  first_mention_[i].text);
       return false;
     }
     return true;
@@ -56,7 +58,8 @@ class NodeNames {
     return NodeId(0);
   }
   /// The position in `table`; 0 after a report if there is none.
-  static std::uint32_t find(TextReader& reader, const llvm::StringMap<std::uint32_t>& table, std::string_view expected) {
+  static std::uint32_t find(TextReader& reader, const llvm::StringMap<std::uint32_t>& table,
+                            std::string_view expected) {
     const TextReader::Token where = reader.peek();
     const auto found = table.find(reader.name(expected));
     if (found != table.end()) return found->second;
@@ -73,7 +76,8 @@ class NodeNames {
 AxisMask parse_axes(TextReader& reader, const Mesh& mesh);
 
 /// The header, up to the word `graph`. `directives`, if not null, receives those of the text.
-void parse_header(TextReader& reader, Dag& dag, NodeNames& names, std::vector<directive::Directive>* directives);
+void parse_header(TextReader& reader, Dag& dag, NodeNames& names,
+                  std::vector<directive::Directive>* directives);
 /// The graph, and from level `ordered` on its linear order.
 void parse_nodes(TextReader& reader, Dag& dag, NodeNames& names);
 /// Communicators and roles up to the end of the text.

@@ -14,14 +14,19 @@ constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 class PlanParser {
  public:
   PlanParser(TextReader& reader, Dag& dag, NodeNames& names)
-      : reader_(reader), dag_(dag), names_(names), plan_(*(dag.plan = std::make_unique<Plan>())), first_action_(dag.nodes.size(), kNone) {}
+      : reader_(reader),
+        dag_(dag),
+        names_(names),
+        plan_(*(dag.plan = std::make_unique<Plan>())),
+        first_action_(dag.nodes.size(), kNone) {}
 
   void parse() {
     while (!reader_.failed() && reader_.accept("communicator")) communicator();
     const std::vector<std::string> expected = communicator_names(dag_, plan_);
     for (std::size_t i = 0; i < expected.size() && !reader_.failed(); ++i) {
       if (communicator_tokens_[i].text != expected[i]) {
-        reader_.fail(Code::misnamed_dag_value, communicator_tokens_[i], "the communicator called `{}` is `{}` by its fields",
+        reader_.fail(Code::misnamed_dag_value, communicator_tokens_[i],
+                     "the communicator called `{}` is `{}` by its fields",
                      communicator_tokens_[i].text, expected[i]);
       }
     }
@@ -34,8 +39,10 @@ class PlanParser {
     const TextReader::Token where = reader_.peek();
     communicator_tokens_.push_back(where);
     const std::string name(reader_.name("a communicator"));
-    if (!communicators_.try_emplace(name, static_cast<std::uint32_t>(plan_.communicators.size())).second) {
-      reader_.fail(Code::repeated_dag_name, where, "communicator `{}` was declared before", where.text);
+    if (!communicators_.try_emplace(name, static_cast<std::uint32_t>(plan_.communicators.size()))
+             .second) {
+      reader_.fail(Code::repeated_dag_name, where, "communicator `{}` was declared before",
+                   where.text);
     }
     if (reader_.accept("group")) {
       communicator.kind = Communicator::Kind::group;
@@ -49,9 +56,12 @@ class PlanParser {
     }
     reader_.expect(")");
     if (reader_.accept("over")) communicator.axes = parse_axes(reader_, dag_.mesh);
-    if (reader_.accept("stream")) communicator.stream = StreamId(NodeNames::find(reader_, names_.streams, "a stream"));
-    if (reader_.accept("window")) communicator.window = static_cast<std::uint32_t>(reader_.integer("a window", 0, kMax32));
-    if (reader_.accept("min")) communicator.min_window = static_cast<std::uint32_t>(reader_.integer("a window", 0, kMax32));
+    if (reader_.accept("stream"))
+      communicator.stream = StreamId(NodeNames::find(reader_, names_.streams, "a stream"));
+    if (reader_.accept("window"))
+      communicator.window = static_cast<std::uint32_t>(reader_.integer("a window", 0, kMax32));
+    if (reader_.accept("min"))
+      communicator.min_window = static_cast<std::uint32_t>(reader_.integer("a window", 0, kMax32));
     communicator.loc = reader_.location();
     reader_.expect("{");
     while (!reader_.failed() && !reader_.at("}")) {
@@ -59,7 +69,8 @@ class PlanParser {
       const NodeId node = names_.known_node(reader_);
       if (reader_.failed()) break;
       const CommId comm = dag_.nodes[node.index()].comm;
-      if (!comm.valid()) reader_.fail(Code::unknown_dag_name, token, "node `{}` is no communication", token.text);
+      if (!comm.valid())
+        reader_.fail(Code::unknown_dag_name, token, "node `{}` is no communication", token.text);
       communicator.comms.push_back(comm);
     }
     reader_.expect("}");
@@ -73,15 +84,18 @@ class PlanParser {
     reader_.expect("at");
     const DeviceSet devices = reader_.device_set(dag_.mesh);
     if (reader_.failed()) return;
-    if (const std::string name = place_name(devices, dag_.mesh, reader_.context().symbols); reader_.context().text(role.name) != name) {
-      return reader_.fail(Code::misnamed_dag_value, where, "the role called `{}` is `{}` by its devices", where.text, name);
+    if (const std::string name = place_name(devices, dag_.mesh, reader_.context().symbols);
+        reader_.context().text(role.name) != name) {
+      return reader_.fail(Code::misnamed_dag_value, where,
+                          "the role called `{}` is `{}` by its devices", where.text, name);
     }
     role.at = devices.at;
     reader_.expect("arena");
     role.arena_bytes = reader_.integer("a number of bytes", 0, kMaxBytes);
     reader_.expect("live");
     role.live_bytes = reader_.integer("a number of bytes", 0, kMaxBytes);
-    if (reader_.accept("host")) role.host_bytes = reader_.integer("a number of bytes", 0, kMaxBytes);
+    if (reader_.accept("host"))
+      role.host_bytes = reader_.integer("a number of bytes", 0, kMaxBytes);
     reader_.expect("{");
     buffers_.clear();
     while (!reader_.failed() && reader_.accept("buffer")) buffer(role);
@@ -95,7 +109,8 @@ class PlanParser {
       if (!pending.node.valid()) continue;
       const std::uint32_t target = first_action_[pending.node.index()];
       if (target == kNone) {
-        return reader_.fail(Code::unknown_dag_name, pending.where, "role `{}` has no action `{}`", reader_.context().text(role.name), pending.where.text);
+        return reader_.fail(Code::unknown_dag_name, pending.where, "role `{}` has no action `{}`",
+                            reader_.context().text(role.name), pending.where.text);
       }
       role.waits[i].stream = role.actions[target].stream;
       role.waits[i].position = role.actions[target].position;
@@ -138,7 +153,9 @@ class PlanParser {
     const std::string_view cls = reader_.name("a class of buffers");
     if (reader_.failed()) return;
     std::size_t i = 0;
-    while (i <= static_cast<std::size_t>(BufferClass::scalars) && cls != buffer_class_name(static_cast<BufferClass>(i))) ++i;
+    while (i <= static_cast<std::size_t>(BufferClass::scalars) &&
+           cls != buffer_class_name(static_cast<BufferClass>(i)))
+      ++i;
     if (i > static_cast<std::size_t>(BufferClass::scalars)) {
       return reader_.fail(Code::unknown_dag_name, where, "`{}` is no class of buffers", where.text);
     }
@@ -146,13 +163,18 @@ class PlanParser {
     std::string plain(buffer_class_name(buffer.cls));
     if (reader_.accept("bucket")) {
       buffer.bucket = BucketId(NodeNames::find(reader_, names_.buckets, "a bucket"));
-      if (!reader_.failed()) plain += "." + std::string(reader_.context().text(dag_.buckets[buffer.bucket.index()].name));
+      if (!reader_.failed())
+        plain +=
+            "." + std::string(reader_.context().text(dag_.buckets[buffer.bucket.index()].name));
     }
     if (name.value) {
-      if (!name.node.valid()) return reader_.fail(Code::unknown_dag_name, name.name, "`{}` is not a node of this text", name.name.text);
+      if (!name.node.valid())
+        return reader_.fail(Code::unknown_dag_name, name.name, "`{}` is not a node of this text",
+                            name.name.text);
       buffer.value = {name.node, name.index};
       if (name.index >= dag_.nodes[buffer.value.node.index()].num_outputs) {
-        return reader_.fail(Code::unknown_dag_name, name.token, "node `{}` has no output `{}`", name.name.text, name.index);
+        return reader_.fail(Code::unknown_dag_name, name.token, "node `{}` has no output `{}`",
+                            name.name.text, name.index);
       }
     } else {
       std::string expected;
@@ -160,15 +182,19 @@ class PlanParser {
       directive::print_name(os, plain);
       os.flush();
       if (name.name.text != expected) {
-        return reader_.fail(Code::misnamed_dag_value, name.token, "the buffer called `%{}` is `%{}` by its fields", name.name.text, expected);
+        return reader_.fail(Code::misnamed_dag_value, name.token,
+                            "the buffer called `%{}` is `%{}` by its fields", name.name.text,
+                            expected);
       }
     }
     reader_.expect("at");
     buffer.offset = reader_.integer("an offset", 0, kMaxBytes);
     reader_.expect("bytes");
     buffer.bytes = reader_.integer("a number of bytes", 0, kMaxBytes);
-    if (!buffers_.try_emplace(name.token.text, static_cast<std::uint32_t>(role.buffers.size())).second) {
-      reader_.fail(Code::repeated_dag_name, name.token, "buffer `{}` was declared before", name.token.text);
+    if (!buffers_.try_emplace(name.token.text, static_cast<std::uint32_t>(role.buffers.size()))
+             .second) {
+      reader_.fail(Code::repeated_dag_name, name.token, "buffer `{}` was declared before",
+                   name.token.text);
     }
     role.buffers.push_back(buffer);
   }
@@ -187,9 +213,12 @@ class PlanParser {
     if (reader_.failed()) return;
     std::uint32_t& count = count_[action.stream.index()];
     action.position = count;
-    if (reader_.accept("at")) action.position = static_cast<std::uint32_t>(reader_.integer("a position", 0, kMax32));
+    if (reader_.accept("at"))
+      action.position = static_cast<std::uint32_t>(reader_.integer("a position", 0, kMax32));
     count = action.position + 1;
-    if (reader_.accept("via")) action.communicator = CommunicatorId(NodeNames::find(reader_, communicators_, "a communicator"));
+    if (reader_.accept("via"))
+      action.communicator =
+          CommunicatorId(NodeNames::find(reader_, communicators_, "a communicator"));
     action.first_wait = static_cast<std::uint32_t>(role.waits.size());
     if (reader_.accept("after")) {
       do {
@@ -202,13 +231,19 @@ class PlanParser {
     // The plan has one list of operands: input ports, output ports, workspace. A section begins at
     // the first port of its kind.
     std::size_t begin = role.operands.size();
-    for (const auto& [verb, ports] : {std::pair<std::string_view, std::uint32_t>{"reads", input_ports(dag_, node)}, {"writes", node.num_outputs}, {"uses", 1}}) {
+    for (const auto& [verb, ports] :
+         {std::pair<std::string_view, std::uint32_t>{"reads", input_ports(dag_, node)},
+          {"writes", node.num_outputs},
+          {"uses", 1}}) {
       const std::size_t first = role.operands.size();
       if (reader_.accept(verb)) operands(role);
       const std::size_t count = role.operands.size() - first;
       if (!reader_.failed() && count > 0 && (first != begin || count > ports)) {
-        return reader_.fail(Code::misnamed_dag_value, where, "`{}` {} `{}` operands from number `{}` on; its node has `{}` such, from number `{}` on", where.text, verb, count,
-                            first - action.first_operand, ports, begin - action.first_operand);
+        return reader_.fail(
+            Code::misnamed_dag_value, where,
+            "`{}` {} `{}` operands from number `{}` on; its node has `{}` such, from number `{}` on",
+            where.text, verb, count, first - action.first_operand, ports,
+            begin - action.first_operand);
       }
       begin += ports;
     }
@@ -223,7 +258,8 @@ class PlanParser {
     Wait wait;
     if (reader_.accept("previous")) {
       wait.distance = 1;
-      if (reader_.peek().kind == TextReader::Kind::number) wait.distance = static_cast<std::uint8_t>(reader_.integer("a number of steps", 0, 255));
+      if (reader_.peek().kind == TextReader::Kind::number)
+        wait.distance = static_cast<std::uint8_t>(reader_.integer("a number of steps", 0, 255));
     }
     PendingWait pending;
     pending.where = reader_.peek();
@@ -254,7 +290,9 @@ class PlanParser {
     const BufferName name = buffer_name();
     if (reader_.failed()) return;
     const auto found = buffers_.find(name.token.text);
-    if (found == buffers_.end()) return reader_.fail(Code::unknown_dag_name, name.token, "role `{}` has no buffer `{}`", reader_.context().text(role.name), name.token.text);
+    if (found == buffers_.end())
+      return reader_.fail(Code::unknown_dag_name, name.token, "role `{}` has no buffer `{}`",
+                          reader_.context().text(role.name), name.token.text);
     operand.buffer = BufferId(found->second);
     if (reader_.accept("+")) operand.offset = reader_.integer("an offset", -kMaxBytes, kMaxBytes);
     role.operands.push_back(operand);
@@ -274,6 +312,8 @@ class PlanParser {
 
 }  // namespace
 
-void parse_plan(TextReader& reader, Dag& dag, NodeNames& names) { PlanParser(reader, dag, names).parse(); }
+void parse_plan(TextReader& reader, Dag& dag, NodeNames& names) {
+  PlanParser(reader, dag, names).parse();
+}
 
 }  // namespace piper::dag

@@ -3,8 +3,9 @@
 namespace piper::dag {
 
 std::string_view buffer_class_name(BufferClass cls) {
-  constexpr std::string_view kNames[] = {"parameters",    "gradients", "optimizer", "unreduced", "gathered", "activations",
-                                         "communication", "workspace", "offloaded", "offloaded_optimizer", "scalars"};
+  constexpr std::string_view kNames[] = {
+      "parameters",    "gradients", "optimizer", "unreduced",           "gathered", "activations",
+      "communication", "workspace", "offloaded", "offloaded_optimizer", "scalars"};
   return kNames[static_cast<std::size_t>(cls)];
 }
 
@@ -25,8 +26,12 @@ bool is_state(BufferClass cls) {
   return false;
 }
 
-BufferClass optimizer_class(const Bucket& bucket) { return bucket.state_on_host ? BufferClass::offloaded_optimizer : BufferClass::optimizer; }
+BufferClass optimizer_class(const Bucket& bucket) {
+  return bucket.state_on_host ? BufferClass::offloaded_optimizer : BufferClass::optimizer;
+}
 
-bool is_on_host(BufferClass cls) { return cls == BufferClass::offloaded || cls == BufferClass::offloaded_optimizer; }
+bool is_on_host(BufferClass cls) {
+  return cls == BufferClass::offloaded || cls == BufferClass::offloaded_optimizer;
+}
 
 }  // namespace piper::dag

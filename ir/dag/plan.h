@@ -21,7 +21,19 @@ using BufferId = Id<struct BufferTag>;  // position in Role::buffers
 /// unreduced: full gradients until a reduce_scatter has left a shard of them; gathered: full
 /// parameters of which a device keeps a shard; offloaded: values in the memory of the host;
 /// offloaded_optimizer: optimizer state there.
-enum class BufferClass : std::uint8_t { parameters, gradients, optimizer, unreduced, gathered, activations, communication, workspace, offloaded, offloaded_optimizer, scalars };
+enum class BufferClass : std::uint8_t {
+  parameters,
+  gradients,
+  optimizer,
+  unreduced,
+  gathered,
+  activations,
+  communication,
+  workspace,
+  offloaded,
+  offloaded_optimizer,
+  scalars
+};
 std::string_view buffer_class_name(BufferClass cls);
 /// It is live all the time; all other live ranges are within a step.
 bool is_state(BufferClass cls);
@@ -61,41 +73,41 @@ struct Operand {
 struct Action {
   NodeId node;
   StreamId stream;
-  std::uint32_t position = 0;                             // in its stream
-  std::uint32_t first_wait = 0, num_waits = 0;            // into Role::waits
+  std::uint32_t position = 0;                   // in its stream
+  std::uint32_t first_wait = 0, num_waits = 0;  // into Role::waits
   // Into Role::operands: input ports in order, output ports in order, then workspace if any. An
   // update also uses the optimizer buffer of its bucket (slot after slot, each as large as the
   // bucket) and the scalars.
   std::uint32_t first_operand = 0, num_operands = 0;
-  CommunicatorId communicator;                            // communication
+  CommunicatorId communicator;  // communication
 };
 
 struct Role {
-  Symbol name;                       // `pp0`, with the coordinates that distinguish it
+  Symbol name;  // `pp0`, with the coordinates that distinguish it
   // Per mesh axis: the coordinate, or DeviceSet::kWhole for any without a role of its own.
   std::vector<std::int32_t> at;
-  std::vector<Action> actions;       // issue order
+  std::vector<Action> actions;  // issue order
   std::vector<Wait> waits;
   std::vector<Operand> operands;
   std::vector<Buffer> buffers;
-  std::int64_t arena_bytes = 0;      // size to allocate
+  std::int64_t arena_bytes = 0;  // size to allocate
   // The maximum number of live bytes at one action, counted as in ir/verify/plan_facts.h; the rest
   // is fragmentation.
   std::int64_t live_bytes = 0;
-  std::int64_t host_bytes = 0;       // bytes of the arena in the memory of the host
+  std::int64_t host_bytes = 0;  // bytes of the arena in the memory of the host
 };
 
 /// A directed pair or an ordered group, on one stream at each member; its k-th operation at one
 /// member is the k-th at the others.
 struct Communicator {
   enum class Kind : std::uint8_t { pair, group } kind = Kind::pair;
-  std::vector<CommId> comms;         // its operations in order
+  std::vector<CommId> comms;  // its operations in order
   // Pair: source, destination (matched by coordinate on common whole axes); group: member sets.
   std::vector<DeviceSetId> members;
-  AxisMask axes = 0;                 // group: axes along which devices take part
+  AxisMask axes = 0;  // group: axes along which devices take part
   StreamId stream;
-  std::uint32_t window = 0;          // pair: receives posted ahead of their first reader
-  std::uint32_t min_window = 0;    // with a smaller window the program could deadlock
+  std::uint32_t window = 0;      // pair: receives posted ahead of their first reader
+  std::uint32_t min_window = 0;  // with a smaller window the program could deadlock
   LocId loc;
 };
 

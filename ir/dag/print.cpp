@@ -45,7 +45,9 @@ class Printer : NamePrinter {
   }
 
  private:
-  directive::Surroundings surroundings() const { return {*dag_.context, dag_.mesh, dag_.device_sets}; }
+  directive::Surroundings surroundings() const {
+    return {*dag_.context, dag_.mesh, dag_.device_sets};
+  }
 
   void end_line(LocId loc) {
     location(loc);
@@ -222,7 +224,8 @@ class Printer : NamePrinter {
       seen[id.index()] = true;
     }
     os_ << "graph {\n";
-    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) node(ordered ? dag_.order[i] : NodeId::at(i));
+    for (std::size_t i = 0; i < dag_.nodes.size(); ++i)
+      node(ordered ? dag_.order[i] : NodeId::at(i));
     os_ << "}\n";
     if (!ordered && dag_.level >= Level::ordered) {
       os_ << "order {\n";
@@ -278,8 +281,11 @@ class Printer : NamePrinter {
       os_ << " stream ";
       symbol(dag_.streams[node.stream.index()].name);
     }
-    if (id.index() < dag_.group.size() && dag_.group[id.index()] != Dag::kNoGroup) os_ << " group " << dag_.group[id.index()];
-    node_list(" after ", std::span(after_).subspan(after_first_[id.index()], after_first_[id.index() + 1] - after_first_[id.index()]));
+    if (id.index() < dag_.group.size() && dag_.group[id.index()] != Dag::kNoGroup)
+      os_ << " group " << dag_.group[id.index()];
+    node_list(" after ",
+              std::span(after_).subspan(after_first_[id.index()],
+                                        after_first_[id.index() + 1] - after_first_[id.index()]));
     end_line(node.loc);
   }
 
@@ -349,10 +355,12 @@ class Printer : NamePrinter {
       if (i > 0) os_ << ", ";
       if (inputs[i].port != expected) os_ << inputs[i].port << ": ";
       expected = inputs[i].port + 1;
-      if (inputs[i].cls != EdgeClass::data) os_ << kClasses[static_cast<std::size_t>(inputs[i].cls)];
+      if (inputs[i].cls != EdgeClass::data)
+        os_ << kClasses[static_cast<std::size_t>(inputs[i].cls)];
       for (std::size_t j = i; j < end; ++j) {
         if (j > i) os_ << " + ";
-        if (inputs[j].cls != inputs[i].cls) os_ << kClasses[static_cast<std::size_t>(inputs[j].cls)];
+        if (inputs[j].cls != inputs[i].cls)
+          os_ << kClasses[static_cast<std::size_t>(inputs[j].cls)];
         source(inputs[j]);
       }
       i = end;
@@ -385,7 +393,8 @@ class Printer : NamePrinter {
         os_ << ')';
       }
     }
-    if (comm.loc.valid() && comm.loc != node.loc && (comm.members.empty() || comm.members[0] == id)) {
+    if (comm.loc.valid() && comm.loc != node.loc &&
+        (comm.members.empty() || comm.members[0] == id)) {
       os_ << " at";
       location(comm.loc);
     }
@@ -397,7 +406,10 @@ class Printer : NamePrinter {
 
 }  // namespace
 
-void print(const Dag& dag, llvm::raw_ostream& os, std::span<const directive::Directive> directives) { Printer(dag, os).print(directives); }
+void print(const Dag& dag, llvm::raw_ostream& os,
+           std::span<const directive::Directive> directives) {
+  Printer(dag, os).print(directives);
+}
 
 std::string print(const Dag& dag, std::span<const directive::Directive> directives) {
   std::string text;

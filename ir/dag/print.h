@@ -14,7 +14,8 @@
 
 namespace piper::dag {
 
-void print(const Dag& dag, llvm::raw_ostream& os, std::span<const directive::Directive> directives = {});
+void print(const Dag& dag, llvm::raw_ostream& os,
+           std::span<const directive::Directive> directives = {});
 std::string print(const Dag& dag, std::span<const directive::Directive> directives = {});
 
 }  // namespace piper::dag

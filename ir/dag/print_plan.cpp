@@ -11,7 +11,8 @@ namespace piper::dag {
 using directive::print_device_set;
 using directive::print_name;
 
-NamePrinter::NamePrinter(const Dag& dag, llvm::raw_ostream& os) : dag_(dag), os_(os), symbols_(dag.context->symbols) {
+NamePrinter::NamePrinter(const Dag& dag, llvm::raw_ostream& os)
+    : dag_(dag), os_(os), symbols_(dag.context->symbols) {
   starts_.reserve(dag_.nodes.size() + 1);
   llvm::raw_string_ostream all(names_);
   for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
@@ -23,7 +24,9 @@ NamePrinter::NamePrinter(const Dag& dag, llvm::raw_ostream& os) : dag_(dag), os_
 
 void NamePrinter::symbol(Symbol name) { print_name(os_, symbols_.text(name)); }
 
-void NamePrinter::devices(DeviceSetId set) { print_device_set(os_, dag_.device_sets[set], dag_.mesh, symbols_); }
+void NamePrinter::devices(DeviceSetId set) {
+  print_device_set(os_, dag_.device_sets[set], dag_.mesh, symbols_);
+}
 
 void NamePrinter::port(Port port) {
   node_name(port.node);
@@ -52,11 +55,13 @@ namespace {
 
 class PlanPrinter {
  public:
-  explicit PlanPrinter(NamePrinter& names) : names_(names), dag_(names.dag()), os_(names.stream()), symbols_(dag_.context->symbols) {}
+  explicit PlanPrinter(NamePrinter& names)
+      : names_(names), dag_(names.dag()), os_(names.stream()), symbols_(dag_.context->symbols) {}
 
   void print(const Plan& plan) {
     const std::vector<std::string> communicators = communicator_names(dag_, plan);
-    for (std::size_t i = 0; i < plan.communicators.size(); ++i) communicator(plan.communicators[i], communicators[i]);
+    for (std::size_t i = 0; i < plan.communicators.size(); ++i)
+      communicator(plan.communicators[i], communicators[i]);
     for (const Role& each : plan.roles) role(each, communicators);
   }
 
@@ -107,7 +112,8 @@ class PlanPrinter {
     first.reserve(static_cast<unsigned>(role.actions.size()));
     for (std::size_t i = 0; i < role.actions.size(); ++i) {
       const Action& action = role.actions[i];
-      at.try_emplace(std::uint64_t{action.stream.value()} << 32 | action.position, static_cast<std::uint32_t>(i));
+      at.try_emplace(std::uint64_t{action.stream.value()} << 32 | action.position,
+                     static_cast<std::uint32_t>(i));
       first.try_emplace(action.node, static_cast<std::uint32_t>(i));
     }
     std::vector<std::uint32_t> count(dag_.streams.size(), 0);
@@ -128,7 +134,8 @@ class PlanPrinter {
         if (wait.distance > 0) os_ << "previous ";
         if (wait.distance > 1) os_ << wait.distance << ' ';
         const auto target = at.find(std::uint64_t{wait.stream.value()} << 32 | wait.position);
-        if (target != at.end() && first.lookup(role.actions[target->second].node) == target->second) {
+        if (target != at.end() &&
+            first.lookup(role.actions[target->second].node) == target->second) {
           names_.node_name(role.actions[target->second].node);
         } else {
           names_.symbol(dag_.streams[wait.stream.index()].name);
@@ -143,7 +150,9 @@ class PlanPrinter {
 
   void buffer(const Buffer& buffer, const std::string& name) {
     os_ << "  buffer ";
-    os_ << name << " = " << llvm::StringRef(buffer_class_name(buffer.cls).data(), buffer_class_name(buffer.cls).size());
+    os_ << name << " = "
+        << llvm::StringRef(buffer_class_name(buffer.cls).data(),
+                           buffer_class_name(buffer.cls).size());
     if (buffer.bucket.valid()) {
       os_ << " bucket ";
       names_.symbol(dag_.buckets[buffer.bucket.index()].name);
@@ -178,7 +187,8 @@ class PlanPrinter {
     return names;
   }
 
-  void action_operands(const Role& role, const Action& action, const std::vector<std::string>& names) {
+  void action_operands(const Role& role, const Action& action,
+                       const std::vector<std::string>& names) {
     const Node& node = dag_.nodes[action.node.index()];
     const std::uint32_t inputs = input_ports(dag_, node);
     constexpr llvm::StringRef kOpen[] = {" reads (", " writes (", " uses ("};

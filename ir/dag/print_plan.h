@@ -17,7 +17,9 @@ class NamePrinter {
 
   const Dag& dag() const { return dag_; }
   llvm::raw_ostream& stream() { return os_; }
-  llvm::StringRef node_text(NodeId id) const { return llvm::StringRef(names_).slice(starts_[id.index()], starts_[id.index() + 1]); }
+  llvm::StringRef node_text(NodeId id) const {
+    return llvm::StringRef(names_).slice(starts_[id.index()], starts_[id.index() + 1]);
+  }
   void node_name(NodeId id) { os_ << node_text(id); }
   void symbol(Symbol name);
   void devices(DeviceSetId set);

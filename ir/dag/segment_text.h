@@ -14,7 +14,9 @@ namespace piper::dag {
 
 /// All segments of the chunk's region: `model.rest`.
 std::string region_text(const Dag& dag, const Chunk& chunk);
-inline std::string region_text(const Dag& dag, ChunkId chunk) { return region_text(dag, dag.chunks[chunk.index()]); }
+inline std::string region_text(const Dag& dag, ChunkId chunk) {
+  return region_text(dag, dag.chunks[chunk.index()]);
+}
 
 /// Texts of chunks, `model.rest[1]`; the DAG's chunks must not change meanwhile.
 class SegmentTexts {

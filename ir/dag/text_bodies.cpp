@@ -41,14 +41,16 @@ class GlobalNames {
   /// Empty for a port that connects to nothing.
   std::string_view operator()(const BodyPort& port) const {
     const auto found = names_.find(port.global_value.value());
-    return port.global_value.valid() && found != names_.end() ? std::string_view(found->second) : std::string_view();
+    return port.global_value.valid() && found != names_.end() ? std::string_view(found->second)
+                                                              : std::string_view();
   }
 
  private:
   llvm::DenseMap<std::uint32_t, std::string> names_;
 };
 
-void print_ports(const Dag& dag, llvm::raw_ostream& os, const Body& body, const std::vector<BodyPort>& ports, const GlobalNames& globals) {
+void print_ports(const Dag& dag, llvm::raw_ostream& os, const Body& body,
+                 const std::vector<BodyPort>& ports, const GlobalNames& globals) {
   const SymbolTable& symbols = dag.context->symbols;
   os << '(';
   for (std::size_t i = 0; i < ports.size(); ++i) {
@@ -105,7 +107,8 @@ struct PendingPort {
   TextReader::Token where;
 };
 
-std::vector<PendingPort> parse_ports(TextReader& reader, const Dag& dag, llvm::StringMap<std::uint32_t>& globals) {
+std::vector<PendingPort> parse_ports(TextReader& reader, const Dag& dag,
+                                     llvm::StringMap<std::uint32_t>& globals) {
   std::vector<PendingPort> ports;
   reader.expect("(");
   while (!reader.failed() && !reader.at(")")) {
@@ -120,15 +123,21 @@ std::vector<PendingPort> parse_ports(TextReader& reader, const Dag& dag, llvm::S
     std::size_t k = 0;
     while (k < kPortKinds && kind_text != port_kind_name(static_cast<PortKind>(k))) ++k;
     if (k == kPortKinds) {
-      reader.fail(Code::unknown_dag_name, kind, "`{}` is no kind of port: `data`, `saved`, `param`, `grad`, `loss_sum` or `count`", kind.text);
+      reader.fail(
+          Code::unknown_dag_name, kind,
+          "`{}` is no kind of port: `data`, `saved`, `param`, `grad`, `loss_sum` or `count`",
+          kind.text);
       break;
     }
     each.port.kind = static_cast<PortKind>(k);
     each.type = reader.type();
     each.layout = reader.layout(dag.mesh, each.type);
-    if (reader.accept("param")) each.port.param = tensor::ParamId(find_by_name(reader, dag.params, "a parameter"));
-    if (reader.accept("loss")) each.port.loss = tensor::LossId(find_by_name(reader, dag.losses, "a loss"));
-    if (reader.accept("input")) each.port.input = tensor::InputId(find_by_name(reader, dag.inputs, "an input"));
+    if (reader.accept("param"))
+      each.port.param = tensor::ParamId(find_by_name(reader, dag.params, "a parameter"));
+    if (reader.accept("loss"))
+      each.port.loss = tensor::LossId(find_by_name(reader, dag.losses, "a loss"));
+    if (reader.accept("input"))
+      each.port.input = tensor::InputId(find_by_name(reader, dag.inputs, "an input"));
     std::string global = each.name;
     bool connects = true;
     if (reader.accept("as")) {
@@ -139,11 +148,15 @@ std::vector<PendingPort> parse_ports(TextReader& reader, const Dag& dag, llvm::S
       const auto next = static_cast<std::uint32_t>(globals.size());
       each.port.global_value = tensor::ValueId(globals.try_emplace(global, next).first->second);
     }
-    if ((each.port.kind == PortKind::param || each.port.kind == PortKind::grad) && !each.port.param.valid()) {
-      reader.fail(Code::malformed_dag_text, each.where, "a port of kind `{}` needs `param` and a name", kind.text);
+    if ((each.port.kind == PortKind::param || each.port.kind == PortKind::grad) &&
+        !each.port.param.valid()) {
+      reader.fail(Code::malformed_dag_text, each.where,
+                  "a port of kind `{}` needs `param` and a name", kind.text);
     }
-    if ((each.port.kind == PortKind::loss_sum || each.port.kind == PortKind::count) && !each.port.loss.valid()) {
-      reader.fail(Code::malformed_dag_text, each.where, "a port of kind `{}` needs `loss` and a name", kind.text);
+    if ((each.port.kind == PortKind::loss_sum || each.port.kind == PortKind::count) &&
+        !each.port.loss.valid()) {
+      reader.fail(Code::malformed_dag_text, each.where,
+                  "a port of kind `{}` needs `loss` and a name", kind.text);
     }
     ports.push_back(std::move(each));
     if (!reader.at(")")) reader.expect(",");
@@ -162,7 +175,8 @@ void print_bodies(const Dag& dag, llvm::raw_ostream& os, bool locations) {
     print_ports(dag, os, body, body.inputs, globals);
     os << "\n    -> ";
     print_ports(dag, os, body, body.outputs, globals);
-    if (!body.graph.nodes().empty()) os << " {\n" << tensor::print_lines(body.graph, {.locations = locations, .indent = 2}) << '}';
+    if (!body.graph.nodes().empty())
+      os << " {\n" << tensor::print_lines(body.graph, {.locations = locations, .indent = 2}) << '}';
     os << '\n';
   }
 }
@@ -178,7 +192,8 @@ void parse_body(TextReader& reader, Dag& dag, llvm::StringMap<std::uint32_t>& gl
   const bool has_lines = reader.at("{");
   if (has_lines) {
     std::size_t position = reader.peek().end;
-    if (!tensor::parse_lines(reader.file(), position, body.graph, reader.sink())) return reader.stop();
+    if (!tensor::parse_lines(reader.file(), position, body.graph, reader.sink()))
+      return reader.stop();
     reader.seek(static_cast<std::uint32_t>(position));
     reader.expect("}");
   }
@@ -191,7 +206,9 @@ void parse_body(TextReader& reader, Dag& dag, llvm::StringMap<std::uint32_t>& gl
       const Symbol name = reader.context().symbol(each.name);
       const auto found = values.find(name);
       if (found == values.end()) {
-        if (has_lines) return reader.fail(Code::unknown_dag_name, each.where, "the body has no value `%{}`", each.name);
+        if (has_lines)
+          return reader.fail(Code::unknown_dag_name, each.where, "the body has no value `%{}`",
+                             each.name);
         // A body with a signature only: every port is a value without a definition.
         each.port.value = body.graph.add_leaf(each.type, name);
         body.graph.set_layout(each.port.value, each.layout);
@@ -199,12 +216,15 @@ void parse_body(TextReader& reader, Dag& dag, llvm::StringMap<std::uint32_t>& gl
       } else {
         each.port.value = found->second;
         if (body.graph.value(found->second).layout != each.layout) {
-          return reader.fail(Code::misnamed_dag_value, each.where, "the signature says another layout of `%{}` than the body", each.name);
+          return reader.fail(Code::misnamed_dag_value, each.where,
+                             "the signature says another layout of `%{}` than the body", each.name);
         }
         if (body.graph.type(found->second) != each.type) {
-          return reader.fail(Code::misnamed_dag_value, each.where, "the signature says that `%{}` is `{}`, the body that it is `{}`", each.name,
-                             tensor::print(each.type, reader.context().symbols),
-                             tensor::print(body.graph.type(found->second), reader.context().symbols));
+          return reader.fail(
+              Code::misnamed_dag_value, each.where,
+              "the signature says that `%{}` is `{}`, the body that it is `{}`", each.name,
+              tensor::print(each.type, reader.context().symbols),
+              tensor::print(body.graph.type(found->second), reader.context().symbols));
         }
       }
       (ports == &inputs ? body.inputs : body.outputs).push_back(each.port);

@@ -12,7 +12,8 @@ namespace piper::dag {
 
 /// `stage2`, `stage2.block4.moe`; `.1` is appended for segment 1; work outside every region is
 /// `model`.
-std::string chunk_name(const RegionTable& regions, RegionId region, std::uint32_t segment, const SymbolTable& symbols);
+std::string chunk_name(const RegionTable& regions, RegionId region, std::uint32_t segment,
+                       const SymbolTable& symbols);
 /// The number of input ports: one more than the last one with an edge.
 std::uint32_t input_ports(const Dag& dag, const Node& node);
 /// The number of outputs that follows from a node's kind, body, bucket and communication; any other

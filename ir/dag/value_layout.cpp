@@ -14,7 +14,8 @@ struct Samples {
 
 std::optional<Samples> samples_in(const Body& body) {
   for (const tensor::Value& value : body.graph.values()) {
-    if (const tensor::Dim* const samples = value.type.samples()) return Samples{samples->name, value.layout};
+    if (const tensor::Dim* const samples = value.type.samples())
+      return Samples{samples->name, value.layout};
   }
   return std::nullopt;
 }
@@ -28,7 +29,9 @@ std::optional<Samples> samples_in(const Dag& dag, const Node& node) {
 
 /// Below level placed layouts are requests, and values have global extents.
 AxisMask axes_that(const Dag& dag, LayoutId layout, AxisLayout how) {
-  return layout.replicated() || dag.level < Level::placed ? 0 : mask_of(dag.context->layouts[layout], how, dag.mesh);
+  return layout.replicated() || dag.level < Level::placed
+             ? 0
+             : mask_of(dag.context->layouts[layout], how, dag.mesh);
 }
 
 Port source_of(const Dag& dag, const Node& reader, std::uint32_t port) {
@@ -48,7 +51,9 @@ LayoutId layout_of(const Dag& dag, Port port) {
       return body.graph.value(body.outputs[port.index].value).layout;
     }
     case NodeKind::load: return node.layout;
-    case NodeKind::recv: return layout_of(dag, source_of(dag, dag.node(dag.comms[node.comm.index()].members.front()), port.index));
+    case NodeKind::recv:
+      return layout_of(
+          dag, source_of(dag, dag.node(dag.comms[node.comm.index()].members.front()), port.index));
     case NodeKind::accumulate:
     case NodeKind::offload:
     case NodeKind::fetch: {
@@ -71,11 +76,14 @@ LayoutId layout_of(const Dag& dag, Port port) {
   return {};
 }
 
-AxisMask summed_axes(const Dag& dag, Port port) { return axes_that(dag, layout_of(dag, port), AxisLayout::partial()); }
+AxisMask summed_axes(const Dag& dag, Port port) {
+  return axes_that(dag, layout_of(dag, port), AxisLayout::partial());
+}
 
 std::optional<AxisMask> sample_axes(const Dag& dag, const Body& body) {
   const std::optional<Samples> samples = samples_in(body);
-  return samples ? std::optional(axes_that(dag, samples->layout, AxisLayout::sharded(samples->dim))) : std::nullopt;
+  return samples ? std::optional(axes_that(dag, samples->layout, AxisLayout::sharded(samples->dim)))
+                 : std::nullopt;
 }
 
 AxisMask sample_axes(const Dag& dag, const Node& node) {
@@ -89,18 +97,25 @@ Sharding sample_sharding(const Dag& dag, const Node& node) {
     if (const tensor::Dim* const dim = type.samples()) cut.interval = full_interval(dim->extent);
   }
   for (std::size_t d = 0; d < dag.dims.size() && d < kMaxSplitDims; ++d) {
-    if (node.instance.at[d] != Instance::kNone) cut.interval = shard_of(cut.interval, dag.dims[d].extent, node.instance.at[d]);
+    if (node.instance.at[d] != Instance::kNone)
+      cut.interval = shard_of(cut.interval, dag.dims[d].extent, node.instance.at[d]);
   }
   const std::optional<Samples> samples = samples_in(dag, node);
-  if (samples && dag.level >= Level::placed) cut.axes = axes_of(dag.context->layouts[samples->layout], AxisLayout::sharded(samples->dim), dag.mesh);
+  if (samples && dag.level >= Level::placed)
+    cut.axes =
+        axes_of(dag.context->layouts[samples->layout], AxisLayout::sharded(samples->dim), dag.mesh);
   return cut;
 }
 
-Interval samples_of(const Dag& dag, const Node& node, std::span<const std::uint32_t> coordinates) { return shard_interval(sample_sharding(dag, node), dag.mesh, coordinates); }
+Interval samples_of(const Dag& dag, const Node& node, std::span<const std::uint32_t> coordinates) {
+  return shard_interval(sample_sharding(dag, node), dag.mesh, coordinates);
+}
 
 LayoutId shard_samples(const Dag& dag, tensor::InputId input, AxisMask axes) {
   const tensor::Dim* const samples = dag.input_types[input.index()].samples();
-  return samples == nullptr ? LayoutId() : dag.context->layouts.intern(layout_over(axes, AxisLayout::sharded(samples->name), dag.mesh));
+  return samples == nullptr ? LayoutId()
+                            : dag.context->layouts.intern(
+                                  layout_over(axes, AxisLayout::sharded(samples->name), dag.mesh));
 }
 
 }  // namespace piper::dag

@@ -26,7 +26,8 @@ consteval bool ascending() {
 static_assert(ascending(), "diagnostics.def is not sorted by number, or a number stands twice");
 
 const CodeInfo* find_code(Code code) {
-  auto found = std::lower_bound(kCodes.begin(), kCodes.end(), code, [](const CodeInfo& info, Code c) { return info.code < c; });
+  auto found = std::lower_bound(kCodes.begin(), kCodes.end(), code,
+                                [](const CodeInfo& info, Code c) { return info.code < c; });
   return found != kCodes.end() && found->code == code ? &*found : nullptr;
 }
 
@@ -70,7 +71,8 @@ std::string_view page(Code code) {
 
 MessageArg::MessageArg(double value) {
   char buffer[32];
-  auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, 6);
+  auto [end, error] =
+      std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, 6);
   if (error == std::errc()) text_.assign(buffer, end);
 }
 
@@ -88,7 +90,8 @@ std::string format_message(std::string_view pattern, std::span<const MessageArg>
 DiagnosticBuilder& DiagnosticBuilder::narrow_to(std::string_view text) {
   SourceRange& range = sink_->diagnostics_[index_].range;
   const SourceTable& files = sink_->locations_->files();
-  if (range.valid() && files.has_text(range.file) && files.text(range.file).substr(range.begin, range.end - range.begin).starts_with(text)) {
+  if (range.valid() && files.has_text(range.file) &&
+      files.text(range.file).substr(range.begin, range.end - range.begin).starts_with(text)) {
     range.end = range.begin + static_cast<std::uint32_t>(text.size());
   }
   return *this;
@@ -108,17 +111,23 @@ DiagnosticBuilder& DiagnosticBuilder::set_hint(std::string text) {
   return *this;
 }
 
-DiagnosticBuilder& DiagnosticBuilder::fix(std::string text) { return fix(sink_->diagnostics_[index_].range, std::move(text)); }
+DiagnosticBuilder& DiagnosticBuilder::fix(std::string text) {
+  return fix(sink_->diagnostics_[index_].range, std::move(text));
+}
 
 DiagnosticBuilder& DiagnosticBuilder::fix(std::vector<Edit> edits) {
   if (edits.empty()) return *this;
   const SourceTable& files = sink_->locations_->files();
-  const auto quoted = [](std::string_view text) { return text.size() == 1 && text[0] == '\n' ? std::string("a line break") : "`" + std::string(text) + "`"; };
+  const auto quoted = [](std::string_view text) {
+    return text.size() == 1 && text[0] == '\n' ? std::string("a line break")
+                                               : "`" + std::string(text) + "`";
+  };
   Fix fix;
   for (const Edit& edit : edits) {
     const SourceRange& range = edit.range;
     if (!range.valid() || !files.has_text(range.file) || files.is_library(range.file)) return *this;
-    const std::string_view written = files.text(range.file).substr(range.begin, range.end - range.begin);
+    const std::string_view written =
+        files.text(range.file).substr(range.begin, range.end - range.begin);
     fix.title += fix.title.empty() ? "" : ", ";
     if (written.empty()) {
       fix.title += "insert " + quoted(edit.text);
@@ -137,11 +146,14 @@ DiagnosticBuilder& DiagnosticBuilder::fix(Fix fix) {
   return *this;
 }
 
-DiagnosticBuilder& DiagnosticBuilder::did_you_mean(std::string_view name, std::string_view written) {
+DiagnosticBuilder& DiagnosticBuilder::did_you_mean(std::string_view name,
+                                                   std::string_view written) {
   set_hint(format_args("did you mean `{}`?", name));
   const SourceRange& range = sink_->diagnostics_[index_].range;
   const SourceTable& files = sink_->locations_->files();
-  if (!range.valid() || !files.has_text(range.file) || files.text(range.file).substr(range.begin, range.end - range.begin) != written) return *this;
+  if (!range.valid() || !files.has_text(range.file) ||
+      files.text(range.file).substr(range.begin, range.end - range.begin) != written)
+    return *this;
   return fix(std::string(name));
 }
 
@@ -175,13 +187,16 @@ DiagnosticBuilder DiagnosticSink::add(Code code, LocId loc, std::string message)
     const std::size_t left = callers.size() - i;
     const bool skips = i == kFirst && left > kLast + 1;
     if (skips) i = callers.size() - kLast;
-    builder.add_related(callers[i], skips ? format_args("called from here, through {} more calls", left - kLast) : "called from here");
+    builder.add_related(callers[i],
+                        skips ? format_args("called from here, through {} more calls", left - kLast)
+                              : "called from here");
   }
   return builder;
 }
 
 bool DiagnosticSink::reported(Code code) const {
-  return std::any_of(diagnostics_.begin(), diagnostics_.end(), [&](const Diagnostic& diagnostic) { return diagnostic.code == code; });
+  return std::any_of(diagnostics_.begin(), diagnostics_.end(),
+                     [&](const Diagnostic& diagnostic) { return diagnostic.code == code; });
 }
 
 std::vector<Diagnostic> DiagnosticSink::sorted() const {
@@ -189,15 +204,18 @@ std::vector<Diagnostic> DiagnosticSink::sorted() const {
   const SourceTable& files = locations_->files();
   auto key = [&](const Diagnostic& d) {
     bool placed = d.range.valid();
-    return std::tuple(placed, placed ? d.range.file.value() : 0u, placed ? files.line_column(d.range.file, d.range.begin) : LineColumn{},
+    return std::tuple(placed, placed ? d.range.file.value() : 0u,
+                      placed ? files.line_column(d.range.file, d.range.begin) : LineColumn{},
                       placed ? files.line_column(d.range.file, d.range.end) : LineColumn{});
   };
-  std::stable_sort(result.begin(), result.end(), [&](const Diagnostic& a, const Diagnostic& b) { return key(a) < key(b); });
+  std::stable_sort(result.begin(), result.end(),
+                   [&](const Diagnostic& a, const Diagnostic& b) { return key(a) < key(b); });
   // Equal diagnostics share a place, so it is enough to look back to where that place began.
   std::vector<Diagnostic> unique;
   for (Diagnostic& diagnostic : result) {
     bool repeated = false;
-    for (auto before = unique.rbegin(); before != unique.rend() && before->range == diagnostic.range && !repeated; ++before) {
+    for (auto before = unique.rbegin();
+         before != unique.rend() && before->range == diagnostic.range && !repeated; ++before) {
       repeated = *before == diagnostic;
     }
     if (!repeated) unique.push_back(std::move(diagnostic));

@@ -67,8 +67,8 @@ class MessageArg {
   MessageArg(T value) : text_(std::to_string(value)) {}
   /// Types that convert to std::string_view, such as llvm::StringRef.
   template <typename T>
-    requires(std::is_class_v<T> && std::is_convertible_v<const T&, std::string_view> && !std::is_same_v<T, std::string> &&
-             !std::is_same_v<T, std::string_view>)
+    requires(std::is_class_v<T> && std::is_convertible_v<const T&, std::string_view> &&
+             !std::is_same_v<T, std::string> && !std::is_same_v<T, std::string_view>)
   MessageArg(const T& text) : text_(std::string_view(text)) {}
 
   const std::string& text() const { return text_; }
@@ -128,7 +128,7 @@ struct Diagnostic {
   std::string message;
   SourceRange range;  // invalid: concerns no file
   std::vector<Related> related;
-  std::string hint;   // empty: none
+  std::string hint;  // empty: none
   std::vector<Fix> fixes;
   friend bool operator==(const Diagnostic&, const Diagnostic&) = default;
 };
@@ -139,23 +139,29 @@ class DiagnosticSink;
 class DiagnosticBuilder {
  public:
   template <typename... Args>
-  DiagnosticBuilder& related(SourceRange range, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
+  DiagnosticBuilder& related(SourceRange range,
+                             MessagePattern<std::type_identity_t<Args>...> pattern,
+                             const Args&... args) {
     return add_related(range, format_args(pattern.text, args...));
   }
   /// Narrows the range to `text` if it begins with `text`.
   DiagnosticBuilder& narrow_to(std::string_view text);
   /// The primary line of `loc`.
   template <typename... Args>
-  DiagnosticBuilder& related(LocId loc, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
+  DiagnosticBuilder& related(LocId loc, MessagePattern<std::type_identity_t<Args>...> pattern,
+                             const Args&... args) {
     return add_related(loc, format_args(pattern.text, args...));
   }
   template <typename... Args>
-  DiagnosticBuilder& hint(MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
+  DiagnosticBuilder& hint(MessagePattern<std::type_identity_t<Args>...> pattern,
+                          const Args&... args) {
     return set_hint(format_args(pattern.text, args...));
   }
   /// Offers to put `text` in place of `range`. Does nothing if the range is outside the text that
   /// the user can edit.
-  DiagnosticBuilder& fix(SourceRange range, std::string text) { return fix({{range, std::move(text)}}); }
+  DiagnosticBuilder& fix(SourceRange range, std::string text) {
+    return fix({{range, std::move(text)}});
+  }
   /// Replaces the range of the diagnostic.
   DiagnosticBuilder& fix(std::string text);
   /// Several edits that have to be applied together.
@@ -183,14 +189,17 @@ class DiagnosticSink {
 
   /// Reports at a range; an invalid range means that the diagnostic belongs to no file.
   template <typename... Args>
-  DiagnosticBuilder report(Code code, SourceRange range, MessagePattern<std::type_identity_t<Args>...> pattern,
+  DiagnosticBuilder report(Code code, SourceRange range,
+                           MessagePattern<std::type_identity_t<Args>...> pattern,
                            const Args&... args) {
     return add(code, range, format_args(pattern.text, args...));
   }
   /// Reports at the primary line of `loc`; the other lines of its call chain become related
   /// locations.
   template <typename... Args>
-  DiagnosticBuilder report(Code code, LocId loc, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
+  DiagnosticBuilder report(Code code, LocId loc,
+                           MessagePattern<std::type_identity_t<Args>...> pattern,
+                           const Args&... args) {
     return add(code, loc, format_args(pattern.text, args...));
   }
 

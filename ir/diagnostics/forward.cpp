@@ -9,8 +9,10 @@ namespace piper {
 static constexpr std::size_t kShownPerPlace = 1;
 
 DiagnosticBuilder report_again(const Diagnostic& diagnostic, DiagnosticSink& to) {
-  DiagnosticBuilder builder = to.report(diagnostic.code, diagnostic.range, "{}", diagnostic.message);
-  for (const Related& related : diagnostic.related) builder.related(related.range, "{}", related.message);
+  DiagnosticBuilder builder =
+      to.report(diagnostic.code, diagnostic.range, "{}", diagnostic.message);
+  for (const Related& related : diagnostic.related)
+    builder.related(related.range, "{}", related.message);
   if (!diagnostic.hint.empty()) builder.hint("{}", diagnostic.hint);
   for (const Fix& fix : diagnostic.fixes) builder.fix(fix);
   return builder;
@@ -41,7 +43,8 @@ void forward(const DiagnosticSink& from, DiagnosticSink& to) {
     }
     shown += error;
     DiagnosticBuilder builder = report_again(diagnostic, to);
-    if (more > 0) builder.related(diagnostic.range, "and {} more of this kind from the same line", more);
+    if (more > 0)
+      builder.related(diagnostic.range, "and {} more of this kind from the same line", more);
   }
   report_not_shown(to, last_hidden, hidden, "train or schedule");
 }

@@ -15,9 +15,11 @@ inline constexpr std::size_t kShownErrors = 20;
 /// Reports, at the last of them, that `hidden` errors of `subject` (`file`) are not shown; does
 /// nothing if there are none.
 template <typename Place>
-void report_not_shown(DiagnosticSink& sink, Place last, std::size_t hidden, std::string_view subject) {
+void report_not_shown(DiagnosticSink& sink, Place last, std::size_t hidden,
+                      std::string_view subject) {
   if (hidden == 0) return;
-  sink.report(Code::errors_not_shown, last, "{} further error{} not shown, the last one is here", hidden, hidden == 1 ? " is" : "s are")
+  sink.report(Code::errors_not_shown, last, "{} further error{} not shown, the last one is here",
+              hidden, hidden == 1 ? " is" : "s are")
       .hint("they are of the same {}; mend the first {} and check again", subject, kShownErrors);
 }
 

@@ -12,7 +12,8 @@ bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 
 
 /// How many columns a line shows: code points.
 std::size_t count_columns(std::string_view line) {
-  const auto starts = static_cast<std::size_t>(std::count_if(line.begin(), line.end(), [](char byte) { return !continues(byte); }));
+  const auto starts = static_cast<std::size_t>(
+      std::count_if(line.begin(), line.end(), [](char byte) { return !continues(byte); }));
   return starts + (!line.empty() && continues(line[0]) ? 1 : 0);
 }
 
@@ -43,13 +44,15 @@ std::vector<std::string> columns_of(std::string_view line, std::size_t from, std
 }
 
 /// The line with carets below it. Long lines show the part around the carets.
-void append_source_line(std::string& out, const SourceTable& files, SourceRange range, LineColumn begin, LineColumn end) {
+void append_source_line(std::string& out, const SourceTable& files, SourceRange range,
+                        LineColumn begin, LineColumn end) {
   constexpr std::size_t kWidest = 200, kBefore = 80;
   if (!files.has_text(range.file)) return;
   const std::string_view line = files.line_text(range.file, begin.line);
   const std::size_t count = count_columns(line);
   const std::size_t from = std::min<std::size_t>(begin.column - 1, count);
-  const std::size_t to = end.line == begin.line ? std::min<std::size_t>(end.column - 1, count) : count;
+  const std::size_t to =
+      end.line == begin.line ? std::min<std::size_t>(end.column - 1, count) : count;
   const std::size_t first = count > kWidest && from > kBefore ? from - kBefore : 0;
   const std::size_t last = std::min(count, first + kWidest);
   const std::vector<std::string> columns = columns_of(line, first, last);
@@ -61,7 +64,9 @@ void append_source_line(std::string& out, const SourceTable& files, SourceRange 
   if (first > 0) text += "...", carets += "   ";
   for (const std::string& column : columns) text += column;
   if (last < count) text += "...";
-  const auto mark = [&](std::size_t column, char shown) { return columns[column - first] == "\t" ? '\t' : shown; };
+  const auto mark = [&](std::size_t column, char shown) {
+    return columns[column - first] == "\t" ? '\t' : shown;
+  };
   for (std::size_t i = first; i < from; ++i) carets += mark(i, ' ');
   carets += '^';
   for (std::size_t i = from + 1; i < std::min(to, last); ++i) carets += mark(i, '^');
@@ -69,10 +74,12 @@ void append_source_line(std::string& out, const SourceTable& files, SourceRange 
 }
 
 std::string place(const SourceTable& files, SourceRange range, LineColumn begin) {
-  return std::string(files.name(range.file)) + ':' + std::to_string(begin.line) + ':' + std::to_string(begin.column) + ": ";
+  return std::string(files.name(range.file)) + ':' + std::to_string(begin.line) + ':' +
+         std::to_string(begin.column) + ": ";
 }
 
-void append_located(std::string& out, const SourceTable& files, SourceRange range, std::string_view text) {
+void append_located(std::string& out, const SourceTable& files, SourceRange range,
+                    std::string_view text) {
   if (!range.valid()) {
     out += text;
     return;
@@ -83,7 +90,8 @@ void append_located(std::string& out, const SourceTable& files, SourceRange rang
   append_source_line(out, files, range, begin, files.line_column(range.file, range.end));
 }
 
-void write_position(llvm::json::OStream& json, const SourceTable& files, const char* name, FileId file, std::uint32_t offset) {
+void write_position(llvm::json::OStream& json, const SourceTable& files, const char* name,
+                    FileId file, std::uint32_t offset) {
   const LineColumn at = files.line_column(file, offset);
   json.attributeObject(name, [&] {
     json.attribute("line", at.line);
@@ -120,7 +128,8 @@ void write_fix(llvm::json::OStream& json, const Fix& fix, const SourceTable& fil
   });
 }
 
-void write_diagnostic(llvm::json::OStream& json, const Diagnostic& diagnostic, const SourceTable& files) {
+void write_diagnostic(llvm::json::OStream& json, const Diagnostic& diagnostic,
+                      const SourceTable& files) {
   json.object([&] {
     json.attribute("code", code_text(diagnostic.code));
     json.attribute("severity", llvm::StringRef(severity_name(diagnostic.severity)));
@@ -150,7 +159,8 @@ void write_diagnostic(llvm::json::OStream& json, const Diagnostic& diagnostic, c
 std::string render_text(std::span<const Diagnostic> diagnostics, const SourceTable& files) {
   std::string out;
   for (const Diagnostic& diagnostic : diagnostics) {
-    std::string head = std::string(severity_name(diagnostic.severity)) + ' ' + code_text(diagnostic.code) + ": ";
+    std::string head =
+        std::string(severity_name(diagnostic.severity)) + ' ' + code_text(diagnostic.code) + ": ";
     append_located(out, files, diagnostic.range, head + diagnostic.message);
     out += '\n';
     for (const Related& related : diagnostic.related) {

@@ -11,9 +11,12 @@ namespace {
 /// Checks the numbers of one line.
 class NumberCheck : public IgnoreFields {
  public:
-  NumberCheck(DirectiveKind kind, LocId line, DiagnosticSink& sink) : kind_(kind), line_(line), sink_(sink) {}
+  NumberCheck(DirectiveKind kind, LocId line, DiagnosticSink& sink)
+      : kind_(kind), line_(line), sink_(sink) {}
 
-  void into(const NamedExtent& extent, const Number& bounds) { check(bounds, extent.extent, extent.loc); }
+  void into(const NamedExtent& extent, const Number& bounds) {
+    check(bounds, extent.extent, extent.loc);
+  }
   void into(const std::vector<NamedExtent>& extents, const Number& bounds) {
     for (const NamedExtent& extent : extents) into(extent, bounds);
   }
@@ -24,7 +27,9 @@ class NumberCheck : public IgnoreFields {
  private:
   void check(const Number& bounds, std::int64_t value, LocId loc) {
     if (bounds.allows(value)) return;
-    DiagnosticBuilder builder = sink_.report(bounds.code, narrowest(loc, line_), "{}", bounds.refusal(std::to_string(value), value < bounds.least));
+    DiagnosticBuilder builder =
+        sink_.report(bounds.code, narrowest(loc, line_), "{}",
+                     bounds.refusal(std::to_string(value), value < bounds.least));
     if (!bounds.hint.empty()) builder.hint("{}", bounds.hint);
   }
   template <typename Value>

@@ -50,7 +50,9 @@ std::string coordinate_text(std::string_view name, bool rest, bool first) {
 }
 
 bool holds_over(const Place& a, const Selector& of_a, const Place& b, const Selector& of_b) {
-  const auto named = [](const Selector& target) { return target.coordinates.size() + (target.pass ? 1 : 0); };
+  const auto named = [](const Selector& target) {
+    return target.coordinates.size() + (target.pass ? 1 : 0);
+  };
   return a.depth != b.depth ? a.depth < b.depth : named(of_a) > named(of_b);
 }
 
@@ -77,10 +79,15 @@ bool holds(double found, Compare compare, double bound) {
 }
 
 LocId Order::written_at(const OrderOp& op) const {
-  auto origin = std::upper_bound(origins.begin(), origins.end(), op.first_coordinate, [](std::uint32_t at, const Origin& o) { return at < o.first; });
+  auto origin = std::upper_bound(origins.begin(), origins.end(), op.first_coordinate,
+                                 [](std::uint32_t at, const Origin& o) { return at < o.first; });
   return origin != origins.begin() && op.first_coordinate < (--origin)->end ? origin->loc : op.loc;
 }
 
-std::string planned_for(Platform device) { return device == Platform::cpu ? "" : std::string(" in a plan for `") + kPlatformNames[static_cast<std::size_t>(device)] + "`"; }
+std::string planned_for(Platform device) {
+  return device == Platform::cpu ? ""
+                                 : std::string(" in a plan for `") +
+                                       kPlatformNames[static_cast<std::size_t>(device)] + "`";
+}
 
 }  // namespace piper::directive

@@ -273,9 +273,9 @@ struct OrderOp {
 struct OrderCoordinate {
   Symbol name;
   std::uint32_t index = 0;
-  bool all = false;  // named without an index
-  LocId loc = {};    // `mb[0..4]`
-  bool rest = false; // as in `Coordinate`
+  bool all = false;   // named without an index
+  LocId loc = {};     // `mb[0..4]`
+  bool rest = false;  // as in `Coordinate`
 };
 
 /// A step is an operation, a sequence `{ a; b }`, or an overlap group `a & b`. An operation whose
@@ -315,7 +315,7 @@ struct Order {
   std::vector<std::uint32_t> children;  // indices into steps
   std::vector<OrderOp> ops;
   std::vector<OrderCoordinate> coordinates;
-  std::vector<Trim> trims;  // in the order in which they are applied
+  std::vector<Trim> trims;      // in the order in which they are applied
   std::vector<Origin> origins;  // ascending; for messages, not part of the text
   LocId loc;
 
@@ -368,10 +368,10 @@ struct Optimizer {
 #undef OPTIMIZER
   } kind = Kind::sgd;
   LearningRate lr;
-  double momentum = 0;                        // sgd
+  double momentum = 0;                            // sgd
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  // adamw
-  double weight_decay = 0;                    // decoupled for adamw, added to the gradient for sgd
-  std::optional<double> clip;                 // global gradient norm
+  double weight_decay = 0;     // decoupled for adamw, added to the gradient for sgd
+  std::optional<double> clip;  // global gradient norm
   LocId loc;
 
   static constexpr std::uint32_t kMaxSlots = 2;
@@ -408,9 +408,9 @@ struct Data {
   // Bytes: a file, or a folder of text files, read in sorted order; arrays: a file.
   std::string path;
   LocId path_loc = {};
-  std::int64_t batch = 0;              // samples per step
+  std::int64_t batch = 0;                                // samples per step
   std::vector<std::pair<Symbol, std::int64_t>> extents;  // other dimensions, `seq: 128`
-  std::int64_t classes = 0;            // synthetic
+  std::int64_t classes = 0;                              // synthetic
   // held-out data: at most this number, spread evenly; 0: all (synthetic: one).
   std::int64_t batches = 0;
   LocId loc;

@@ -33,7 +33,9 @@ inline constexpr std::string_view kClauseWords[] = {"into", "in", "on", "over", 
 struct Clauses {
   std::uint8_t needed = 0, optional = 0;  // bits by clause
 
-  static constexpr std::uint8_t bit(Clause clause) { return static_cast<std::uint8_t>(1u << static_cast<unsigned>(clause)); }
+  static constexpr std::uint8_t bit(Clause clause) {
+    return static_cast<std::uint8_t>(1u << static_cast<unsigned>(clause));
+  }
   constexpr bool needs(Clause clause) const { return (needed & bit(clause)) != 0; }
   constexpr bool takes(Clause clause) const { return ((needed | optional) & bit(clause)) != 0; }
 };
@@ -55,8 +57,8 @@ struct SettingRow {
   DirectiveKind directive;
   std::string_view name;
   SettingType type;
-  const Number* number;      // its bounds; null for a word
-  std::string_view value;    // the default as programs write it; empty: none
+  const Number* number;    // its bounds; null for a word
+  std::string_view value;  // the default as programs write it; empty: none
   std::string_view meaning;
   std::string_view refusal;  // reported for a value that is none of its words
 };

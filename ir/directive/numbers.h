@@ -18,7 +18,7 @@ namespace piper::directive {
 inline constexpr std::int64_t kMaxCounted = std::numeric_limits<std::int32_t>::max();
 
 struct Number {
-  std::string_view what;       // its name in messages
+  std::string_view what;  // its name in messages
   std::int64_t min_value = 1, max_value = kMaxCounted;
   // Shown for a refused value unless it is above kMaxCounted; empty: the bounds are shown.
   std::string_view rule = {};
@@ -34,9 +34,18 @@ inline constexpr Number kStages{.what = "the number of stages"};
 inline constexpr Number kUnits{.what = "the number of units of a stage of `sizes`"};
 inline constexpr Number kParts{.what = "the number of parts"};
 inline constexpr Number kWindow{.what = "the window"};
-inline constexpr Number kBucket{
-    .what = "the size of a bucket", .max_value = std::numeric_limits<std::int64_t>::max(), .rule = "it must be positive", .hint = "write `bucket: 25MiB`"};
-inline constexpr Number kZero{.what = "`zero`", .min_value = 0, .max_value = 3, .rule = "it must be 0, 1, 2 or 3", .code = Code::setting_out_of_range};
-inline constexpr Number kPrefetch{.what = "`prefetch`", .min_value = 0, .rule = "it counts runs of work, from 0 on", .code = Code::setting_out_of_range};
+inline constexpr Number kBucket{.what = "the size of a bucket",
+                                .max_value = std::numeric_limits<std::int64_t>::max(),
+                                .rule = "it must be positive",
+                                .hint = "write `bucket: 25MiB`"};
+inline constexpr Number kZero{.what = "`zero`",
+                              .min_value = 0,
+                              .max_value = 3,
+                              .rule = "it must be 0, 1, 2 or 3",
+                              .code = Code::setting_out_of_range};
+inline constexpr Number kPrefetch{.what = "`prefetch`",
+                                  .min_value = 0,
+                                  .rule = "it counts runs of work, from 0 on",
+                                  .code = Code::setting_out_of_range};
 
 }  // namespace piper::directive

@@ -129,7 +129,9 @@ class OrderParser {
 
   void trim() {
     const TextReader::Token where = reader_.peek();
-    if (reader_.name("`rank` or `trim`") != "trim") return reader_.fail(Code::unknown_dag_name, where, "no transform of orders is called `{}`", where.text);
+    if (reader_.name("`rank` or `trim`") != "trim")
+      return reader_.fail(Code::unknown_dag_name, where, "no transform of orders is called `{}`",
+                          where.text);
     Order::Trim trim;
     trim.dim = reader_.symbol("a dimension");
     trim.bound = small(reader_, "a bound", 1);
@@ -140,7 +142,8 @@ class OrderParser {
   std::uint32_t step(int depth) {
     OrderStep step;
     if (depth > kMaxDepth) {
-      reader_.fail(Code::malformed_dag_text, reader_.peek(), "steps are nested deeper than `{}`", kMaxDepth);
+      reader_.fail(Code::malformed_dag_text, reader_.peek(), "steps are nested deeper than `{}`",
+                   kMaxDepth);
       return 0;
     }
     const bool sequence = reader_.accept("{");
@@ -173,11 +176,16 @@ class OrderParser {
     const TextReader::Token where = reader_.peek();
     const std::optional<Pass> pass = parse_pass(reader_.name("an operation"));
     if (reader_.failed()) return;
-    if (!pass) return reader_.fail(Code::unknown_dag_name, where, "`{}` is no pass: `F`, `R`, `B`, `BI` or `BW`", where.text);
+    if (!pass)
+      return reader_.fail(Code::unknown_dag_name, where,
+                          "`{}` is no pass: `F`, `R`, `B`, `BI` or `BW`", where.text);
     op.pass = *pass;
     op.first_coordinate = static_cast<std::uint32_t>(order_.coordinates.size());
     // The next operation begins with a pass, which is no legal name of a coordinate.
-    const auto more = [&] { return at_coordinate(reader_) && (reader_.peek().kind == TextReader::Kind::string || !parse_pass(reader_.peek().text)); };
+    const auto more = [&] {
+      return at_coordinate(reader_) &&
+             (reader_.peek().kind == TextReader::Kind::string || !parse_pass(reader_.peek().text));
+    };
     op.part = parse_coordinates(reader_, more, [&](Symbol name, bool rest) {
       OrderCoordinate coordinate;
       coordinate.name = name;
@@ -189,7 +197,8 @@ class OrderParser {
       }
       order_.coordinates.push_back(coordinate);
     });
-    op.num_coordinates = static_cast<std::uint32_t>(order_.coordinates.size()) - op.first_coordinate;
+    op.num_coordinates =
+        static_cast<std::uint32_t>(order_.coordinates.size()) - op.first_coordinate;
     op.loc = reader_.location();
     order_.ops.push_back(op);
   }
@@ -249,7 +258,8 @@ Data parse_data(TextReader& reader) {
     } else if (at_field(reader, "batches")) {
       data.batches = reader.integer("a number of batches", 0, kMaxCounted);
     } else if (at_field(reader, "classes")) {
-      data.classes = reader.integer("a number of classes", 0, std::numeric_limits<std::int64_t>::max());
+      data.classes =
+          reader.integer("a number of classes", 0, std::numeric_limits<std::int64_t>::max());
     } else {
       const Symbol name = reader.symbol("a dimension");
       reader.expect(":");
@@ -267,7 +277,8 @@ Optimizer parse_optimizer(TextReader& reader) {
   reader.expect("(");
   reader.expect("lr");
   reader.expect(":");
-  optimizer.lr.kind = choose<LearningRate::Kind>(reader, "a learning rate", {"constant", "cosine", "linear"});
+  optimizer.lr.kind =
+      choose<LearningRate::Kind>(reader, "a learning rate", {"constant", "cosine", "linear"});
   reader.expect("(");
   optimizer.lr.base = reader.number("a learning rate");
   while (!reader.failed() && reader.accept(",")) {
@@ -286,15 +297,19 @@ Optimizer parse_optimizer(TextReader& reader) {
       double* value;
     };
     double clip = 0;
-    const Field fields[] = {{"momentum", &optimizer.momentum}, {"beta1", &optimizer.beta1},
-                            {"beta2", &optimizer.beta2},       {"eps", &optimizer.eps},
-                            {"weight_decay", &optimizer.weight_decay}, {"clip", &clip}};
+    const Field fields[] = {{"momentum", &optimizer.momentum},
+                            {"beta1", &optimizer.beta1},
+                            {"beta2", &optimizer.beta2},
+                            {"eps", &optimizer.eps},
+                            {"weight_decay", &optimizer.weight_decay},
+                            {"clip", &clip}};
     const Field* found = nullptr;
     for (const Field& field : fields) {
       if (reader.at(field.name)) found = &field;
     }
     if (found == nullptr) {
-      reader.fail(Code::unknown_dag_name, reader.peek(), "an optimizer has no setting `{}`", reader.peek().text);
+      reader.fail(Code::unknown_dag_name, reader.peek(), "an optimizer has no setting `{}`",
+                  reader.peek().text);
       break;
     }
     reader.next();
@@ -310,7 +325,8 @@ Optimizer parse_optimizer(TextReader& reader) {
 /// Reads the subject and the clauses of one line before its settings.
 class ClauseReader : public IgnoreFields {
  public:
-  ClauseReader(TextReader& reader, const Mesh& mesh, DeviceSetTable& device_sets) : reader_(reader), mesh_(mesh), device_sets_(device_sets) {}
+  ClauseReader(TextReader& reader, const Mesh& mesh, DeviceSetTable& device_sets)
+      : reader_(reader), mesh_(mesh), device_sets_(device_sets) {}
 
   void region(Selector& region) { region = parse_selector(reader_); }
   void dimension(Symbol& dim, LocId&) { dim = reader_.symbol("a dimension"); }
@@ -350,7 +366,8 @@ class ClauseReader : public IgnoreFields {
 /// Reads the value of the setting with that name.
 class SettingReader : public IgnoreFields {
  public:
-  SettingReader(TextReader& reader, DirectiveKind kind, std::string_view name) : reader_(reader), kind_(kind), name_(name) {}
+  SettingReader(TextReader& reader, DirectiveKind kind, std::string_view name)
+      : reader_(reader), kind_(kind), name_(name) {}
 
   bool found() const { return found_; }
   void setting(std::string_view name, auto& value, auto&...) {
@@ -366,7 +383,8 @@ class SettingReader : public IgnoreFields {
 
  private:
   void read(std::integral auto& value, const SettingRow& row) {
-    value = static_cast<std::remove_reference_t<decltype(value)>>(reader_.integer(row.number->what, row.number->min_value, row.number->max_value));
+    value = static_cast<std::remove_reference_t<decltype(value)>>(
+        reader_.integer(row.number->what, row.number->min_value, row.number->max_value));
   }
   template <typename Value>
   void read(std::optional<Value>& value, const SettingRow& row) {
@@ -386,7 +404,9 @@ class SettingReader : public IgnoreFields {
     const TextReader::Token where = reader_.peek();
     const std::span<const std::string_view> words = words_of(row);
     const auto found = std::find(words.begin(), words.end(), reader_.name("a word"));
-    if (found == words.end()) return reader_.fail(Code::malformed_dag_text, where, "`{}` is no word of `{}`", where.text, row.name);
+    if (found == words.end())
+      return reader_.fail(Code::malformed_dag_text, where, "`{}` is no word of `{}`", where.text,
+                          row.name);
     value = static_cast<Word>(found - words.begin());
   }
 
@@ -405,11 +425,14 @@ void parse_line_settings(TextReader& reader, Line& line) {
     const std::string name(reader.name("a setting"));
     reader.expect(":");
     if (reader.failed()) return;
-    if (std::find(seen.begin(), seen.end(), name) != seen.end()) return reader.fail(Code::repeated_dag_name, where, "`{}` was set before", name);
+    if (std::find(seen.begin(), seen.end(), name) != seen.end())
+      return reader.fail(Code::repeated_dag_name, where, "`{}` was set before", name);
     seen.push_back(name);
     SettingReader setting(reader, kind_of(line), name);
     line.fields(setting, line);
-    if (!setting.found()) return reader.fail(Code::unknown_dag_name, where, "`{}` has no setting `{}`", row_of(kind_of(line)).keyword, name);
+    if (!setting.found())
+      return reader.fail(Code::unknown_dag_name, where, "`{}` has no setting `{}`",
+                         row_of(kind_of(line)).keyword, name);
   } while (!reader.failed() && reader.accept(","));
 }
 
@@ -429,18 +452,22 @@ NamedExtent parse_extent(TextReader& reader) {
   NamedExtent extent;
   extent.name = reader.symbol("a name");
   reader.expect(":");
-  extent.extent = static_cast<std::uint32_t>(reader.integer("an extent", kParts.least, kParts.most));
+  extent.extent =
+      static_cast<std::uint32_t>(reader.integer("an extent", kParts.least, kParts.most));
   return extent;
 }
 
 bool is_directive_word(std::string_view word) {
-  return word == "else" || word == "order" || word == "require" || find_directive(word) != nullptr ||
-         std::find(std::begin(kClauseWords), std::end(kClauseWords), word) != std::end(kClauseWords);
+  return word == "else" || word == "order" || word == "require" ||
+         find_directive(word) != nullptr ||
+         std::find(std::begin(kClauseWords), std::end(kClauseWords), word) !=
+             std::end(kClauseWords);
 }
 
 bool at_directive(const TextReader& reader) {
   if (reader.at("order") || reader.at("require")) return true;
-  const DirectiveRow* const row = reader.peek().kind == TextReader::Kind::name ? find_directive(reader.peek().text) : nullptr;
+  const DirectiveRow* const row =
+      reader.peek().kind == TextReader::Kind::name ? find_directive(reader.peek().text) : nullptr;
   return row != nullptr && row->works();
 }
 
@@ -467,22 +494,32 @@ Platform parse_platform(TextReader& reader) {
   const TextReader::Token where = reader.peek();
   const std::string_view name = reader.name("a device");
   const auto found = std::find(std::begin(kPlatformNames), std::end(kPlatformNames), name);
-  if (found != std::end(kPlatformNames)) return static_cast<Platform>(found - std::begin(kPlatformNames));
+  if (found != std::end(kPlatformNames))
+    return static_cast<Platform>(found - std::begin(kPlatformNames));
   reader.fail(Code::unknown_dag_name, where, "`{}` is no device", where.text);
   return Platform::cpu;
 }
 
 constexpr std::pair<std::string_view, void (*)(TextReader&, Settings&)> kSettings[] = {
-    {"steps", [](TextReader& reader, Settings& settings) {
-       settings.steps = static_cast<std::uint64_t>(reader.integer("a number of steps", 0, std::numeric_limits<std::int64_t>::max()));
+    {"steps",
+     [](TextReader& reader, Settings& settings) {
+       settings.steps = static_cast<std::uint64_t>(
+           reader.integer("a number of steps", 0, std::numeric_limits<std::int64_t>::max()));
        settings.steps_given = !settings.train.empty();  // a schedule by itself has no steps
      }},
     {"dtype", [](TextReader& reader, Settings& settings) { settings.dtype = parse_dtype(reader); }},
-    {"seed", [](TextReader& reader, Settings& settings) { settings.seed = static_cast<std::uint64_t>(reader.integer("a seed", 0, std::numeric_limits<std::int64_t>::max())); }},
-    {"device", [](TextReader& reader, Settings& settings) { settings.device = parse_platform(reader); }},
+    {"seed",
+     [](TextReader& reader, Settings& settings) {
+       settings.seed = static_cast<std::uint64_t>(
+           reader.integer("a seed", 0, std::numeric_limits<std::int64_t>::max()));
+     }},
+    {"device",
+     [](TextReader& reader, Settings& settings) { settings.device = parse_platform(reader); }},
     {"data", [](TextReader& reader, Settings& settings) { settings.data = parse_data(reader); }},
-    {"held_out", [](TextReader& reader, Settings& settings) { settings.held_out = parse_data(reader); }},
-    {"optim", [](TextReader& reader, Settings& settings) { settings.optimizer = parse_optimizer(reader); }},
+    {"held_out",
+     [](TextReader& reader, Settings& settings) { settings.held_out = parse_data(reader); }},
+    {"optim",
+     [](TextReader& reader, Settings& settings) { settings.optimizer = parse_optimizer(reader); }},
 };
 
 }  // namespace
@@ -495,9 +532,11 @@ Settings parse_settings(TextReader& reader) {
   reader.expect("{");
   while (!reader.failed() && !reader.accept("}")) {
     const TextReader::Token where = reader.peek();
-    const auto setting = std::find_if(std::begin(kSettings), std::end(kSettings), [&](const auto& each) { return reader.accept(each.first); });
+    const auto setting = std::find_if(std::begin(kSettings), std::end(kSettings),
+                                      [&](const auto& each) { return reader.accept(each.first); });
     if (setting == std::end(kSettings)) {
-      reader.fail(Code::malformed_dag_text, where, "expected a setting of the train, found `{}`", where.text);
+      reader.fail(Code::malformed_dag_text, where, "expected a setting of the train, found `{}`",
+                  where.text);
     } else if (std::exchange(seen[static_cast<std::size_t>(setting - kSettings)], true)) {
       reader.fail(Code::repeated_dag_name, where, "`{}` was set before", where.text);
     } else {
@@ -506,7 +545,9 @@ Settings parse_settings(TextReader& reader) {
   }
   // Steps, dtype and seed have no default in a text.
   for (std::size_t i = 0; i < 3 && !reader.failed(); ++i) {
-    if (!seen[i]) reader.fail(Code::malformed_dag_text, reader.previous(), "the train says no `{}`", kSettings[i].first);
+    if (!seen[i])
+      reader.fail(Code::malformed_dag_text, reader.previous(), "the train says no `{}`",
+                  kSettings[i].first);
   }
   return settings;
 }

@@ -40,7 +40,8 @@ class ValueText {
   }
   std::string operator()(const std::vector<std::uint32_t>& values) const {
     std::string text;
-    for (const std::uint32_t value : values) text += (text.empty() ? "[" : ", ") + std::to_string(value);
+    for (const std::uint32_t value : values)
+      text += (text.empty() ? "[" : ", ") + std::to_string(value);
     return text.empty() ? text : text + "]";
   }
   template <typename Word>
@@ -59,8 +60,12 @@ class SettingPrinter : public IgnoreFields {
  public:
   SettingPrinter(llvm::raw_ostream& os, DirectiveKind kind) : os_(os), kind_(kind) {}
 
-  void setting(std::string_view name, const auto& value, const auto&...) { write(name, ValueText(*find_setting(kind_, name))(value)); }
-  void number(std::string_view name, std::uint32_t value) { write(name, value > 0 ? std::to_string(value) : std::string()); }
+  void setting(std::string_view name, const auto& value, const auto&...) {
+    write(name, ValueText(*find_setting(kind_, name))(value));
+  }
+  void number(std::string_view name, std::uint32_t value) {
+    write(name, value > 0 ? std::to_string(value) : std::string());
+  }
 
  private:
   void write(std::string_view name, const std::string& value) {
@@ -119,7 +124,8 @@ class ClausePrinter : public IgnoreFields {
   }
   void selector(const Selector& selector) {
     print(selector, os_, around_.context.symbols);
-    if (around_.locations && selector.loc.valid()) os_ << ' ' << around_.context.locations.print(selector.loc);
+    if (around_.locations && selector.loc.valid())
+      os_ << ' ' << around_.context.locations.print(selector.loc);
   }
 
   llvm::raw_ostream& os_;
@@ -128,7 +134,8 @@ class ClausePrinter : public IgnoreFields {
 
 class Printer {
  public:
-  Printer(llvm::raw_ostream& os, const Surroundings& around, unsigned indent) : os_(os), around_(around), indent_(indent) {}
+  Printer(llvm::raw_ostream& os, const Surroundings& around, unsigned indent)
+      : os_(os), around_(around), indent_(indent) {}
 
   template <typename Line>
   void operator()(const Line& line) {
@@ -141,8 +148,8 @@ class Printer {
   }
 
   void operator()(const Require& require) {
-    os_ << "require " << llvm::StringRef(kMeasureNames[static_cast<std::size_t>(require.measure)]) << ' '
-        << llvm::StringRef(kCompareNames[static_cast<std::size_t>(require.compare)]) << ' ';
+    os_ << "require " << llvm::StringRef(kMeasureNames[static_cast<std::size_t>(require.measure)])
+        << ' ' << llvm::StringRef(kCompareNames[static_cast<std::size_t>(require.compare)]) << ' ';
     print_number(os_, require.bound);
     if (!require.message.empty()) {
       os_ << " else ";
@@ -179,7 +186,9 @@ class Printer {
 
  private:
   void symbol(Symbol name) { print_name(os_, around_.context.text(name)); }
-  void devices(DeviceSetId id) { print_device_set(os_, around_.device_sets[id], around_.mesh, around_.context.symbols); }
+  void devices(DeviceSetId id) {
+    print_device_set(os_, around_.device_sets[id], around_.mesh, around_.context.symbols);
+  }
   void location(LocId loc) {
     if (around_.locations && loc.valid()) os_ << ' ' << around_.context.locations.print(loc);
   }
@@ -206,7 +215,9 @@ class Printer {
         os_ << " )";
         break;
     }
-    if (step.kind != OrderStep::Kind::op || step.loc != order_->ops[step.first + step.count - 1].loc) location(step.loc);
+    if (step.kind != OrderStep::Kind::op ||
+        step.loc != order_->ops[step.first + step.count - 1].loc)
+      location(step.loc);
   }
 
   void children(const OrderStep& parent, llvm::StringRef separator) {
@@ -252,7 +263,8 @@ void print(const Selector& selector, llvm::raw_ostream& os, const SymbolTable& s
     print_coordinate(os, symbols.text(coordinate.name), coordinate.rest);
     if (coordinate.all) continue;
     os << '[';
-    for (std::size_t i = 0; i < coordinate.indices.size(); ++i) os << (i > 0 ? ", " : "") << coordinate.indices[i];
+    for (std::size_t i = 0; i < coordinate.indices.size(); ++i)
+      os << (i > 0 ? ", " : "") << coordinate.indices[i];
     os << ']';
   }
   if (selector.part != CommClass::none) os << " ." << ref(part_name(selector.part));
@@ -263,7 +275,8 @@ void print_settings(const Directive& directive, llvm::raw_ostream& os) {
   if (row != nullptr) visit_fields(SettingPrinter(os, row->kind), directive);
 }
 
-void print(const Directive& directive, llvm::raw_ostream& os, const Surroundings& surroundings, unsigned indent) {
+void print(const Directive& directive, llvm::raw_ostream& os, const Surroundings& surroundings,
+           unsigned indent) {
   os.indent(indent);
   std::visit(Printer(os, surroundings, indent), directive);
   os << '\n';
@@ -303,7 +316,8 @@ void print(const Optimizer& optimizer, llvm::raw_ostream& os) {
     os << ", " << name << ": ";
     print_number(os, value);
   };
-  os << llvm::StringRef(kOptimizerNames[static_cast<std::size_t>(optimizer.kind)]) << "(lr: " << kRates[static_cast<std::size_t>(optimizer.lr.kind)] << '(';
+  os << llvm::StringRef(kOptimizerNames[static_cast<std::size_t>(optimizer.kind)])
+     << "(lr: " << kRates[static_cast<std::size_t>(optimizer.lr.kind)] << '(';
   print_number(os, optimizer.lr.base);
   os << ", warmup: " << optimizer.lr.warmup;
   field("floor", optimizer.lr.floor);
@@ -323,16 +337,18 @@ void print(const Optimizer& optimizer, llvm::raw_ostream& os) {
 
 }  // namespace
 
-void print(const Settings& settings, llvm::raw_ostream& os, const Context& context, bool locations) {
+void print(const Settings& settings, llvm::raw_ostream& os, const Context& context,
+           bool locations) {
   const auto location = [&](LocId loc) {
     if (locations && loc.valid()) os << ' ' << context.locations.print(loc);
   };
   os << "train ";
   print_name(os, settings.train);
   location(settings.loc);
-  os << " {\n  steps " << settings.steps << "\n  dtype " << ref(tensor::dtype_name(settings.dtype)) << "\n  seed " << settings.seed
-     << '\n';
-  if (settings.device != Platform::cpu) os << "  device " << kPlatformNames[static_cast<std::size_t>(settings.device)] << '\n';
+  os << " {\n  steps " << settings.steps << "\n  dtype " << ref(tensor::dtype_name(settings.dtype))
+     << "\n  seed " << settings.seed << '\n';
+  if (settings.device != Platform::cpu)
+    os << "  device " << kPlatformNames[static_cast<std::size_t>(settings.device)] << '\n';
   if (settings.data) {
     os << "  data ";
     print(*settings.data, os, context);

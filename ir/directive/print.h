@@ -18,12 +18,14 @@ struct Surroundings {
   bool locations = true;  // whether they are printed
 };
 
-void print(const Directive& directive, llvm::raw_ostream& os, const Surroundings& surroundings, unsigned indent = 0);
+void print(const Directive& directive, llvm::raw_ostream& os, const Surroundings& surroundings,
+           unsigned indent = 0);
 std::string print(const Directive& directive, const Surroundings& surroundings);
 /// `gpt[0]`-free text of a selector as written: `BW stage[0] mb[0, 1].reduce`.
 void print(const Selector& selector, llvm::raw_ostream& os, const SymbolTable& symbols);
 /// ` with window: 2, what: optimizer`; nothing for a line without settings.
 void print_settings(const Directive& directive, llvm::raw_ostream& os);
-void print(const Settings& settings, llvm::raw_ostream& os, const Context& context, bool locations = true);
+void print(const Settings& settings, llvm::raw_ostream& os, const Context& context,
+           bool locations = true);
 
 }  // namespace piper::directive

@@ -47,7 +47,10 @@ TextReader::TextReader(FileId file, Context& context, DiagnosticSink& sink)
 
 void TextReader::stop() {
   failed_ = true;
-  token_ = {Kind::end, static_cast<std::uint32_t>(text_.size()), static_cast<std::uint32_t>(text_.size()), {}};
+  token_ = {Kind::end,
+            static_cast<std::uint32_t>(text_.size()),
+            static_cast<std::uint32_t>(text_.size()),
+            {}};
   position_ = static_cast<std::uint32_t>(text_.size());
 }
 
@@ -68,7 +71,8 @@ void TextReader::lex() {
   const std::size_t size = text_.size();
   std::size_t i = position_;
   for (;;) {
-    while (i < size && (text[i] == ' ' || text[i] == '\n' || text[i] == '\t' || text[i] == '\r')) ++i;
+    while (i < size && (text[i] == ' ' || text[i] == '\n' || text[i] == '\t' || text[i] == '\r'))
+      ++i;
     if (i + 1 < size && text[i] == '/' && text[i + 1] == '/') {
       while (i < size && text[i] != '\n') ++i;
       continue;
@@ -77,7 +81,8 @@ void TextReader::lex() {
   }
   const std::size_t begin = i;
   const auto make = [&](Kind kind, std::size_t end) {
-    token_ = {kind, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end), text_.substr(begin, end - begin)};
+    token_ = {kind, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end),
+              text_.substr(begin, end - begin)};
     position_ = static_cast<std::uint32_t>(end);
   };
   if (i >= size) return make(Kind::end, size);
@@ -110,7 +115,8 @@ void TextReader::lex() {
   }
   if (c == '"') {
     ++i;
-    while (i < size && text[i] != '"' && text[i] != '\n') i += text[i] == '\\' && i + 1 < size ? 2 : 1;
+    while (i < size && text[i] != '"' && text[i] != '\n')
+      i += text[i] == '\\' && i + 1 < size ? 2 : 1;
     if (i >= size || text[i] != '"') {
       make(Kind::string, std::min(i, size));
       return fail(Code::malformed_dag_text, token_, "this string has no closing quote");
@@ -170,7 +176,8 @@ std::string TextReader::string(std::string_view what) {
     if (at_end()) {
       fail(Code::malformed_dag_text, token_, "the text ends where {} is expected", what);
     } else {
-      fail(Code::malformed_dag_text, token_, "expected {} in quotes, found `{}`", what, token_.text);
+      fail(Code::malformed_dag_text, token_, "expected {} in quotes, found `{}`", what,
+           token_.text);
     }
     return text;
   }
@@ -183,13 +190,15 @@ std::string TextReader::string(std::string_view what) {
     ++i;
     if (i < body.size() && body[i] == 'n') {
       text += '\n';
-    } else if (i + 2 < body.size() && body[i] == 'x' && hex_digit(body[i + 1]) >= 0 && hex_digit(body[i + 2]) >= 0) {
+    } else if (i + 2 < body.size() && body[i] == 'x' && hex_digit(body[i + 1]) >= 0 &&
+               hex_digit(body[i + 2]) >= 0) {
       text += static_cast<char>(hex_digit(body[i + 1]) * 16 + hex_digit(body[i + 2]));
       i += 2;
     } else if (i < body.size() && (body[i] == '"' || body[i] == '\\')) {
       text += body[i];
     } else {
-      fail(Code::malformed_dag_text, token_, "a string knows the escapes `\\\"`, `\\\\`, `\\n` and `\\xHH`");
+      fail(Code::malformed_dag_text, token_,
+           "a string knows the escapes `\\\"`, `\\\\`, `\\n` and `\\xHH`");
       return text;
     }
   }
@@ -198,7 +207,8 @@ std::string TextReader::string(std::string_view what) {
 }
 
 std::int64_t TextReader::integer(std::string_view what) {
-  return integer(what, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max());
+  return integer(what, std::numeric_limits<std::int64_t>::min(),
+                 std::numeric_limits<std::int64_t>::max());
 }
 
 std::int64_t TextReader::integer(std::string_view what, std::int64_t low, std::int64_t high) {
@@ -211,13 +221,15 @@ std::int64_t TextReader::integer(std::string_view what, std::int64_t low, std::i
     }
     return low > 0 ? low : 0;
   }
-  const auto [end, error] = std::from_chars(token_.text.data(), token_.text.data() + token_.text.size(), value);
+  const auto [end, error] =
+      std::from_chars(token_.text.data(), token_.text.data() + token_.text.size(), value);
   if (error != std::errc() || end != token_.text.data() + token_.text.size()) {
     fail(Code::number_out_of_range, token_, "`{}` is not an integer of 64 bits", token_.text);
     return low > 0 ? low : 0;
   }
   if (value < low || value > high) {
-    fail(Code::number_out_of_range, token_, "{} is `{}`, outside `{}` to `{}`", what, value, low, high);
+    fail(Code::number_out_of_range, token_, "{} is `{}`, outside `{}` to `{}`", what, value, low,
+         high);
     return low > 0 ? low : 0;
   }
   next();
@@ -227,7 +239,8 @@ std::int64_t TextReader::integer(std::string_view what, std::int64_t low, std::i
 double TextReader::number(std::string_view what) {
   double value = 0;
   if (token_.kind == Kind::name && (token_.text == "inf" || token_.text == "nan")) {
-    value = token_.text == "inf" ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+    value = token_.text == "inf" ? std::numeric_limits<double>::infinity()
+                                 : std::numeric_limits<double>::quiet_NaN();
     next();
     return value;
   }
@@ -240,7 +253,8 @@ double TextReader::number(std::string_view what) {
     fail(Code::malformed_dag_text, token_, "expected {}, found `{}`", what, token_.text);
     return 0;
   }
-  const auto [end, error] = std::from_chars(token_.text.data(), token_.text.data() + token_.text.size(), value);
+  const auto [end, error] =
+      std::from_chars(token_.text.data(), token_.text.data() + token_.text.size(), value);
   if (error != std::errc()) {
     fail(Code::number_out_of_range, token_, "`{}` is not a number of 64 bits", token_.text);
     return 0;
@@ -268,14 +282,18 @@ tensor::Type TextReader::type() {
     expect(":");
     dim.extent = integer("an extent", 0, std::int64_t{1} << 48);
     dim.sampled = accept("*");
-    if (type.find(dim.name)) fail(Code::repeated_dag_name, where, "dimension `{}` occurs twice in this type", where.text);
+    if (type.find(dim.name))
+      fail(Code::repeated_dag_name, where, "dimension `{}` occurs twice in this type", where.text);
     if (dim.extent > 0 && elements > (std::int64_t{1} << 48) / dim.extent) {
-      fail(Code::number_out_of_range, where, "this type has more than `{}` elements", std::int64_t{1} << 48);
+      fail(Code::number_out_of_range, where, "this type has more than `{}` elements",
+           std::int64_t{1} << 48);
       return type;
     }
     elements *= dim.extent;
     type.dims.push_back(dim);
-    if (type.dims.size() > tensor::kMaxDims) fail(Code::number_out_of_range, where, "this type has more than `{}` dimensions", tensor::kMaxDims);
+    if (type.dims.size() > tensor::kMaxDims)
+      fail(Code::number_out_of_range, where, "this type has more than `{}` dimensions",
+           tensor::kMaxDims);
     if (!at("]")) expect(",");
   }
   expect("]");
@@ -289,12 +307,19 @@ LayoutId TextReader::layout(const Mesh& mesh, const tensor::Type& type) {
     const Token where = token_;
     const Symbol axis = symbol("an axis");
     expect(":");
-    const AxisLayout how = accept("+") ? AxisLayout::partial() : accept("flat") ? AxisLayout::flat_sharded() : AxisLayout::sharded(symbol("a dimension"));
+    const AxisLayout how = accept("+")      ? AxisLayout::partial()
+                           : accept("flat") ? AxisLayout::flat_sharded()
+                                            : AxisLayout::sharded(symbol("a dimension"));
     if (failed_) return {};
-    if (mesh.find(axis) == mesh.axes.size()) return fail(Code::unknown_dag_name, where, "no axis is named `{}`", where.text), LayoutId();
-    if (layout.on(axis) != AxisLayout()) return fail(Code::repeated_dag_name, where, "`{}` shards this value twice", where.text), LayoutId();
+    if (mesh.find(axis) == mesh.axes.size())
+      return fail(Code::unknown_dag_name, where, "no axis is named `{}`", where.text), LayoutId();
+    if (layout.on(axis) != AxisLayout())
+      return fail(Code::repeated_dag_name, where, "`{}` shards this value twice", where.text),
+             LayoutId();
     if (how.kind == LayoutKind::sharded && !type.find(how.dim)) {
-      return fail(Code::unknown_dag_name, where, "this value has no dimension `{}` to shard", context_.text(how.dim)), LayoutId();
+      return fail(Code::unknown_dag_name, where, "this value has no dimension `{}` to shard",
+                  context_.text(how.dim)),
+             LayoutId();
     }
     layout.add(axis, how);
   } while (!failed_ && accept(","));
@@ -308,7 +333,8 @@ DeviceSet TextReader::device_set(const Mesh& mesh) {
   const Token start = token_;
   const std::string_view mesh_name = name("a device set");
   if (!failed_ && mesh_name != context_.text(mesh.name)) {
-    fail(Code::unknown_dag_name, start, "`{}` is not the mesh `{}`", start.text, context_.text(mesh.name));
+    fail(Code::unknown_dag_name, start, "`{}` is not the mesh `{}`", start.text,
+         context_.text(mesh.name));
   }
   expect("[");
   while (!failed_ && !at("]")) {
@@ -319,9 +345,11 @@ DeviceSet TextReader::device_set(const Mesh& mesh) {
       fail(Code::unknown_dag_name, where, "no axis is named `{}`", where.text);
       break;
     }
-    if (set.at[axis] != DeviceSet::kWhole) fail(Code::repeated_dag_name, where, "axis `{}` occurs twice", where.text);
+    if (set.at[axis] != DeviceSet::kWhole)
+      fail(Code::repeated_dag_name, where, "axis `{}` occurs twice", where.text);
     expect(":");
-    set.at[axis] = static_cast<std::int32_t>(integer("a coordinate", 0, std::int64_t{mesh.axes[axis].size} - 1));
+    set.at[axis] = static_cast<std::int32_t>(
+        integer("a coordinate", 0, std::int64_t{mesh.axes[axis].size} - 1));
     if (!at("]")) expect(",");
   }
   expect("]");
@@ -330,7 +358,8 @@ DeviceSet TextReader::device_set(const Mesh& mesh) {
 
 LocId TextReader::location() {
   if (token_.kind != Kind::location) return {};
-  const auto [entry, fresh] = locations_.try_emplace(llvm::StringRef(token_.text.data(), token_.text.size()), LocId());
+  const auto [entry, fresh] =
+      locations_.try_emplace(llvm::StringRef(token_.text.data(), token_.text.size()), LocId());
   if (fresh) {
     std::string_view text = token_.text;
     const std::optional<LocId> loc = context_.locations.parse(text);
@@ -383,7 +412,8 @@ void print_string(llvm::raw_ostream& os, std::string_view text) {
 
 void print_number(llvm::raw_ostream& os, double value) {
   char buffer[40];
-  const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, std::isnan(value) ? std::fabs(value) : value);
+  const auto [end, error] =
+      std::to_chars(buffer, buffer + sizeof buffer, std::isnan(value) ? std::fabs(value) : value);
   os << llvm::StringRef(buffer, static_cast<std::size_t>(end - buffer));
 }
 
@@ -398,7 +428,8 @@ void print_layout(llvm::raw_ostream& os, LayoutId layout, const Context& context
   os << '<' << piper::print(context.layouts[layout], context.symbols, name) << '>';
 }
 
-void print_device_set(llvm::raw_ostream& os, const DeviceSet& set, const Mesh& mesh, const SymbolTable& symbols) {
+void print_device_set(llvm::raw_ostream& os, const DeviceSet& set, const Mesh& mesh,
+                      const SymbolTable& symbols) {
   print_name(os, symbols.text(mesh.name));
   os << '[';
   bool first = true;

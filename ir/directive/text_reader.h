@@ -45,7 +45,9 @@ class TextReader {
   bool at_end() const { return token_.kind == Kind::end; }
   /// Consumes the token if it is this word or punctuation. A string never is.
   bool accept(std::string_view text);
-  bool at(std::string_view text) const { return token_.text == text && token_.kind != Kind::string; }
+  bool at(std::string_view text) const {
+    return token_.text == text && token_.kind != Kind::string;
+  }
   /// Consumes it or reports the token that was found instead.
   void expect(std::string_view text);
   /// A name or a quoted one; `expected` is shown when it is missing ("a stream").
@@ -74,7 +76,8 @@ class TextReader {
 
   /// Reports at a token and stops reading.
   template <typename... Args>
-  void fail(Code code, const Token& where, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
+  void fail(Code code, const Token& where, MessagePattern<std::type_identity_t<Args>...> pattern,
+            const Args&... args) {
     if (!failed_) sink_.report(code, SourceRange{file_, where.begin, where.end}, pattern, args...);
     stop();
   }
@@ -115,7 +118,8 @@ void print_string(llvm::raw_ostream& os, std::string_view text);
 void print_layout(llvm::raw_ostream& os, LayoutId layout, const Context& context);
 /// The shortest text that reads back as the same number.
 void print_number(llvm::raw_ostream& os, double value);
-void print_device_set(llvm::raw_ostream& os, const DeviceSet& set, const Mesh& mesh, const SymbolTable& symbols);
+void print_device_set(llvm::raw_ostream& os, const DeviceSet& set, const Mesh& mesh,
+                      const SymbolTable& symbols);
 void print_type(llvm::raw_ostream& os, const tensor::Type& type, const SymbolTable& symbols);
 
 }  // namespace piper::directive

@@ -6,12 +6,15 @@ namespace piper {
 
 Interval shard_of(const Interval& of, std::int64_t count, std::int64_t index) {
   const std::int64_t each = of.extent / count, more = of.extent % count;
-  return {of.first + each * index + std::min(index, more), each + (index < more ? 1 : 0), of.global};
+  return {of.first + each * index + std::min(index, more), each + (index < more ? 1 : 0),
+          of.global};
 }
 
-Interval shard_interval(const Sharding& cut, const Mesh& mesh, std::span<const std::uint32_t> coordinates) {
+Interval shard_interval(const Sharding& cut, const Mesh& mesh,
+                        std::span<const std::uint32_t> coordinates) {
   Interval left = cut.interval;
-  for (const std::uint32_t axis : cut.axes) left = shard_of(left, mesh.axes[axis].size, coordinates[axis]);
+  for (const std::uint32_t axis : cut.axes)
+    left = shard_of(left, mesh.axes[axis].size, coordinates[axis]);
   return left;
 }
 
@@ -37,9 +40,13 @@ Layout layout_over(AxisMask axes, AxisLayout how, const Mesh& mesh) {
   return layout;
 }
 
-Box box_of(const tensor::Type& type, const Layout& layout, const Mesh& mesh, std::span<const std::uint32_t> coordinates) {
+Box box_of(const tensor::Type& type, const Layout& layout, const Mesh& mesh,
+           std::span<const std::uint32_t> coordinates) {
   Box box;
-  for (const tensor::Dim& dim : type.dims) box.push_back(shard_interval({full_interval(dim.extent), axes_of(layout, AxisLayout::sharded(dim.name), mesh)}, mesh, coordinates));
+  for (const tensor::Dim& dim : type.dims)
+    box.push_back(shard_interval(
+        {full_interval(dim.extent), axes_of(layout, AxisLayout::sharded(dim.name), mesh)}, mesh,
+        coordinates));
   return box;
 }
 

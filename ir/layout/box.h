@@ -41,7 +41,8 @@ struct Sharding {
   friend bool operator==(const Sharding&, const Sharding&) = default;
 };
 /// The interval of one device: each axis divides the shard that the axis before it left.
-Interval shard_interval(const Sharding& cut, const Mesh& mesh, std::span<const std::uint32_t> coordinates);
+Interval shard_interval(const Sharding& cut, const Mesh& mesh,
+                        std::span<const std::uint32_t> coordinates);
 
 /// The axes with layout `how`, outermost first.
 AxisList axes_of(const Layout& layout, AxisLayout how, const Mesh& mesh);
@@ -50,6 +51,7 @@ AxisMask mask_of(const Layout& layout, AxisLayout how, const Mesh& mesh);
 Layout layout_over(AxisMask axes, AxisLayout how, const Mesh& mesh);
 /// The box of a value of global type `type` on the device at these coordinates. A partial value has
 /// full extents.
-Box box_of(const tensor::Type& type, const Layout& layout, const Mesh& mesh, std::span<const std::uint32_t> coordinates);
+Box box_of(const tensor::Type& type, const Layout& layout, const Mesh& mesh,
+           std::span<const std::uint32_t> coordinates);
 
 }  // namespace piper

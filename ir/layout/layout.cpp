@@ -16,7 +16,9 @@ namespace {
 /// Axes of one dimension or bucket keep their order; these groups are sorted by the first name in
 /// each, so that the result does not depend on symbol numbers.
 void sort_groups(Layout& layout, const SymbolTable& symbols) {
-  const auto together = [](const AxisLayout& a, const AxisLayout& b) { return a == b && a.kind != LayoutKind::partial; };
+  const auto together = [](const AxisLayout& a, const AxisLayout& b) {
+    return a == b && a.kind != LayoutKind::partial;
+  };
   const auto first_name = [&](const Layout::Axis& axis) {
     std::string_view first = symbols.text(axis.name);
     for (const Layout::Axis& other : layout.axes) {
@@ -26,7 +28,8 @@ void sort_groups(Layout& layout, const SymbolTable& symbols) {
   };
   std::vector<std::pair<std::string_view, Layout::Axis>> keyed;
   for (const Layout::Axis& axis : layout.axes) keyed.emplace_back(first_name(axis), axis);
-  std::stable_sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(keyed.begin(), keyed.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   for (std::size_t i = 0; i < keyed.size(); ++i) layout.axes[i] = keyed[i].second;
 }
 
@@ -34,12 +37,14 @@ void sort_groups(Layout& layout, const SymbolTable& symbols) {
 
 LayoutId LayoutTable::intern(Layout layout) {
   sort_groups(layout, symbols_);
-  const auto [entry, fresh] = ids_.try_emplace({layout.axes.begin(), layout.axes.end()}, static_cast<std::uint32_t>(layouts_.size()));
+  const auto [entry, fresh] = ids_.try_emplace({layout.axes.begin(), layout.axes.end()},
+                                               static_cast<std::uint32_t>(layouts_.size()));
   if (fresh) layouts_.push_back(std::move(layout));
   return entry->second;
 }
 
-std::string print(const Layout& layout, const SymbolTable& symbols, llvm::function_ref<std::string(std::string_view)> name) {
+std::string print(const Layout& layout, const SymbolTable& symbols,
+                  llvm::function_ref<std::string(std::string_view)> name) {
   std::string text;
   for (const Layout::Axis& axis : layout.axes) {
     text += (text.empty() ? "" : ", ") + name(symbols.text(axis.name)) + ": ";

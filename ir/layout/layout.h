@@ -82,6 +82,7 @@ class LayoutTable {
 
 /// `dp: batch, tp: +`; empty for a replicated value. `name` prints a name, with quotes if the
 /// surrounding text needs them; a dimension named like a layout is always quoted.
-std::string print(const Layout& layout, const SymbolTable& symbols, llvm::function_ref<std::string(std::string_view)> name);
+std::string print(const Layout& layout, const SymbolTable& symbols,
+                  llvm::function_ref<std::string(std::string_view)> name);
 
 }  // namespace piper

@@ -33,13 +33,17 @@ Built Builder::op(Op op, std::vector<ValueId> operands, Attrs attrs) {
   std::vector<Type> types;
   for (const ValueId operand : operands) types.push_back(graph_.type(operand));
   Inferred inferred = infer(op, types, attrs, graph_.context().symbols, called_);
-  if (!inferred.error.empty()) return Built::failed(std::move(inferred.error), inferred.mixes_dtypes);
+  if (!inferred.error.empty())
+    return Built::failed(std::move(inferred.error), inferred.mixes_dtypes);
   const std::string name = (path_.empty() ? "" : path_ + ".") + std::string(info(op).name);
-  const NodeId node = graph_.add(op, operands, std::move(attrs), Pass::F, region_, loc_, {}, graph_.context().symbol(name));
+  const NodeId node = graph_.add(op, operands, std::move(attrs), Pass::F, region_, loc_, {},
+                                 graph_.context().symbol(name));
   return graph_.result(graph_.node(node));
 }
 
-Built Builder::rounded(Built made, DType dtype) { return made && graph_.type(made.value).dtype != dtype ? cast(made.value, dtype) : made; }
+Built Builder::rounded(Built made, DType dtype) {
+  return made && graph_.type(made.value).dtype != dtype ? cast(made.value, dtype) : made;
+}
 
 Built Builder::scale(ValueId a, double factor) {
   Attrs attrs;
@@ -63,7 +67,8 @@ Built Builder::dropout(ValueId a, double rate) {
   Attrs attrs;
   attrs.scalar = rate;
   std::uint32_t& count = dropouts_[path_];
-  attrs.seed = graph_.context().symbol((path_.empty() ? "" : path_ + ".") + "dropout." + std::to_string(count));
+  attrs.seed = graph_.context().symbol((path_.empty() ? "" : path_ + ".") + "dropout." +
+                                       std::to_string(count));
   Built built = op(Op::dropout, {a}, std::move(attrs));
   if (built) ++count;
   return built;
@@ -78,7 +83,8 @@ Built Builder::sum(ValueId a, std::vector<Symbol> dims) {
 Built Builder::mean(ValueId a, std::vector<Symbol> dims) {
   double count = 1;
   for (const Symbol dim : dims) {
-    if (const auto at = graph_.type(a).find(dim)) count *= static_cast<double>(graph_.type(a).dims[*at].extent);
+    if (const auto at = graph_.type(a).find(dim))
+      count *= static_cast<double>(graph_.type(a).dims[*at].extent);
   }
   Attrs attrs;
   attrs.dims = std::move(dims);
@@ -93,7 +99,9 @@ Built Builder::max(ValueId a, std::vector<Symbol> dims) {
   return op(Op::max, {a}, std::move(attrs));
 }
 
-Symbol Builder::last_dim(ValueId a) const { return graph_.type(a).dims.empty() ? Symbol() : graph_.type(a).dims.back().name; }
+Symbol Builder::last_dim(ValueId a) const {
+  return graph_.type(a).dims.empty() ? Symbol() : graph_.type(a).dims.back().name;
+}
 
 const Dim* Builder::dim_of(ValueId a, Symbol name) const {
   const auto at = graph_.type(a).find(name);
@@ -102,7 +110,9 @@ const Dim* Builder::dim_of(ValueId a, Symbol name) const {
 
 Built Builder::along_one(Op op, std::vector<ValueId> operands, Symbol along, Attrs attrs) {
   if (!along.valid()) along = last_dim(operands[0]);
-  if (!along.valid()) return Built::failed("`" + std::string(info(op).name) + "` goes along a dimension, and " + show(operands[0]) + " has none");
+  if (!along.valid())
+    return Built::failed("`" + std::string(info(op).name) + "` goes along a dimension, and " +
+                         show(operands[0]) + " has none");
   attrs.dims = {along};
   return this->op(op, std::move(operands), std::move(attrs));
 }
@@ -113,17 +123,22 @@ Built Builder::along(Op op, ValueId a, Symbol along, double epsilon) {
   return along_one(op, {a}, along, std::move(attrs));
 }
 
-Built Builder::cross_entropy(ValueId logits, ValueId targets, Symbol along, std::optional<std::int32_t> ignore) {
+Built Builder::cross_entropy(ValueId logits, ValueId targets, Symbol along,
+                             std::optional<std::int32_t> ignore) {
   Attrs attrs;
   attrs.ignore = ignore;
-  return rounded(along_one(Op::cross_entropy, {logits, targets}, along, std::move(attrs)), graph_.type(logits).dtype);
+  return rounded(along_one(Op::cross_entropy, {logits, targets}, along, std::move(attrs)),
+                 graph_.type(logits).dtype);
 }
 
 Built Builder::slice(ValueId a, std::int64_t from, std::int64_t to, Symbol along) {
   if (!along.valid()) along = last_dim(a);
-  if (const Dim* dim = along.valid() ? dim_of(a, along) : nullptr; dim != nullptr && (from < 0 || to <= from || to > dim->extent)) {
-    return Built::failed("`slice` takes " + std::to_string(from) + ".." + std::to_string(to) + " of `" + std::string(graph_.context().text(along)) + "`, which has the positions 0.." +
-                         std::to_string(dim->extent) + ": " + show(a));
+  if (const Dim* dim = along.valid() ? dim_of(a, along) : nullptr;
+      dim != nullptr && (from < 0 || to <= from || to > dim->extent)) {
+    return Built::failed("`slice` takes " + std::to_string(from) + ".." + std::to_string(to) +
+                         " of `" + std::string(graph_.context().text(along)) +
+                         "`, which has the positions 0.." + std::to_string(dim->extent) + ": " +
+                         show(a));
   }
   Attrs attrs;
   attrs.from = from;
@@ -135,8 +150,11 @@ Built Builder::pad(ValueId a, std::int64_t before, std::int64_t after, Symbol al
   Attrs attrs;
   attrs.from = before;
   const Dim* dim = dim_of(a, along.valid() ? along : last_dim(a));
-  if (before < 0 || after < 0) return Built::failed("`pad` adds " + std::to_string(before) + " before and " + std::to_string(after) + " after: neither may be below 0");
-  if (dim != nullptr && (__builtin_add_overflow(before, after, &attrs.extent) || __builtin_add_overflow(attrs.extent, dim->extent, &attrs.extent))) {
+  if (before < 0 || after < 0)
+    return Built::failed("`pad` adds " + std::to_string(before) + " before and " +
+                         std::to_string(after) + " after: neither may be below 0");
+  if (dim != nullptr && (__builtin_add_overflow(before, after, &attrs.extent) ||
+                         __builtin_add_overflow(attrs.extent, dim->extent, &attrs.extent))) {
     return Built::failed("`pad` of " + show(a) + " makes more elements than can be counted");
   }
   return along_one(Op::pad, {a}, along, std::move(attrs));
@@ -148,7 +166,9 @@ Built Builder::shift(ValueId a, std::int64_t places, Symbol along) {
   return along_one(Op::shift, {a}, along, std::move(attrs));
 }
 
-Built Builder::concat(ValueId a, ValueId b, Symbol along) { return along_one(Op::concat, {a, b}, along); }
+Built Builder::concat(ValueId a, ValueId b, Symbol along) {
+  return along_one(Op::concat, {a, b}, along);
+}
 
 Built Builder::ramp(Type type, double first, double step) {
   Attrs attrs;
@@ -161,22 +181,33 @@ Built Builder::ramp(Type type, double first, double step) {
 Built Builder::iota(ValueId like, double first, double step, Symbol along) {
   if (!along.valid()) along = last_dim(like);
   const Dim* dim = along.valid() ? dim_of(like, along) : nullptr;
-  if (dim == nullptr) return Built::failed("`iota` goes along a dimension, and " + show(like) + " has no such");
+  if (dim == nullptr)
+    return Built::failed("`iota` goes along a dimension, and " + show(like) + " has no such");
   return ramp({graph_.type(like).dtype, {*dim}}, first, step);
 }
 
 Built Builder::rotary(ValueId a, Symbol along, double base) {
   const Type type = graph_.type(a);
   const Dim* positions = dim_of(a, along);
-  if (positions == nullptr) return Built::failed("`rotary` needs positions, and " + show(a) + " has no dimension `" + std::string(graph_.context().text(along)) + "`: name theirs with `along`");
-  if (!(base > 0) || !std::isfinite(base)) return Built::failed("the base of `rotary` is a positive number, not " + number_text(base));
+  if (positions == nullptr)
+    return Built::failed("`rotary` needs positions, and " + show(a) + " has no dimension `" +
+                         std::string(graph_.context().text(along)) + "`: name theirs with `along`");
+  if (!(base > 0) || !std::isfinite(base))
+    return Built::failed("the base of `rotary` is a positive number, not " + number_text(base));
   Dim pairs = type.dims.back();
-  if (pairs.name == along) return Built::failed("`rotary` turns pairs along the last dimension, which cannot be that of the positions: " + show(a));
-  if (pairs.extent % 2 != 0) return Built::failed("`rotary` turns pairs along `" + std::string(graph_.context().text(pairs.name)) + "`, which is " + std::to_string(pairs.extent) + " long, not even: " + show(a));
+  if (pairs.name == along)
+    return Built::failed(
+        "`rotary` turns pairs along the last dimension, which cannot be that of the positions: " +
+        show(a));
+  if (pairs.extent % 2 != 0)
+    return Built::failed("`rotary` turns pairs along `" +
+                         std::string(graph_.context().text(pairs.name)) + "`, which is " +
+                         std::to_string(pairs.extent) + " long, not even: " + show(a));
   pairs.extent /= 2;
   const Built position = ramp({DType::f64, {*positions}}, 0, 1);
   if (!position) return position;
-  const Built exponent = ramp({DType::f64, {pairs}}, 0, -std::log(base) / static_cast<double>(pairs.extent));
+  const Built exponent =
+      ramp({DType::f64, {pairs}}, 0, -std::log(base) / static_cast<double>(pairs.extent));
   if (!exponent) return exponent;
   const ValueId angle = binary(Op::mul, position.value, unary(Op::exp, exponent.value).value).value;
   const auto table = [&](Op op) {
@@ -220,8 +251,9 @@ Built Builder::matmul(ValueId a, ValueId b) {
   std::vector<Symbol> summed = summed_names(left, right);
   if (summed.empty()) {
     const bool batched = !left.dims.empty() && right.find(left.dims.front().name);
-    return Built::failed("a product of " + show(a) + " and " + show(b) + " sums nothing: " +
-                         (batched ? "what they share leads in both and is batched" : "they share no dimension"));
+    return Built::failed(
+        "a product of " + show(a) + " and " + show(b) + " sums nothing: " +
+        (batched ? "what they share leads in both and is batched" : "they share no dimension"));
   }
   return contract(a, b, std::move(summed));
 }
@@ -234,7 +266,8 @@ Built Builder::contract(ValueId a, ValueId b, std::vector<Symbol> dims) {
   for (const Symbol dim : dims) {
     for (const ValueId operand : {a, b}) {
       if (!graph_.type(operand).find(dim)) {
-        return Built::failed("a product over `" + std::string(graph_.context().text(dim)) + "` needs that dimension in both: " + show(a) + " and " + show(b));
+        return Built::failed("a product over `" + std::string(graph_.context().text(dim)) +
+                             "` needs that dimension in both: " + show(a) + " and " + show(b));
       }
     }
   }
@@ -251,20 +284,27 @@ Built Builder::contract(ValueId a, ValueId b, std::vector<Symbol> dims) {
     return names;
   };
   const auto lies_as = [](const Type& type, const std::vector<Symbol>& order) {
-    return std::equal(order.begin(), order.end(), type.dims.begin(), type.dims.end(), [](Symbol name, const Dim& dim) { return name == dim.name; });
+    return std::equal(order.begin(), order.end(), type.dims.begin(), type.dims.end(),
+                      [](Symbol name, const Dim& dim) { return name == dim.name; });
   };
   // Extents and element types are checked before a copy is made, on the same product with operands
   // in the right memory order.
-  const auto a_order = names({&form.batched, &form.rest_a, &form.summed}), b_order = names({&form.batched, &form.summed, &form.rest_b});
+  const auto a_order = names({&form.batched, &form.rest_a, &form.summed}),
+             b_order = names({&form.batched, &form.summed, &form.rest_b});
   const auto ordered = [](const Type& type, const std::vector<Symbol>& order) {
     Type result{type.dtype, {}};
     for (const Symbol name : order) result.dims.push_back(type.dims[*type.find(name)]);
     return result;
   };
   const Type trial[] = {ordered(left, a_order), ordered(right, b_order)};
-  if (Inferred inferred = infer(Op::contract, trial, attrs, graph_.context().symbols, called_); !inferred.error.empty()) return Built::failed(std::move(inferred.error), inferred.mixes_dtypes);
-  if (!lies_as(left, a_order) && !lies_as(left, names({&form.batched, &form.summed, &form.rest_a}))) a = permute(a, a_order).value;
-  if (!lies_as(graph_.type(b), b_order) && !lies_as(graph_.type(b), names({&form.batched, &form.rest_b, &form.summed}))) b = permute(b, b_order).value;
+  if (Inferred inferred = infer(Op::contract, trial, attrs, graph_.context().symbols, called_);
+      !inferred.error.empty())
+    return Built::failed(std::move(inferred.error), inferred.mixes_dtypes);
+  if (!lies_as(left, a_order) && !lies_as(left, names({&form.batched, &form.summed, &form.rest_a})))
+    a = permute(a, a_order).value;
+  if (!lies_as(graph_.type(b), b_order) &&
+      !lies_as(graph_.type(b), names({&form.batched, &form.rest_b, &form.summed})))
+    b = permute(b, b_order).value;
   return rounded(op(Op::contract, {a, b}, std::move(attrs)), dtype);
 }
 
@@ -272,7 +312,8 @@ Built Builder::attend(ValueId q, ValueId k, ValueId v, bool causal) {
   Attrs attrs;
   attrs.causal = causal;
   const Type& query = graph_.type(q);
-  attrs.scalar = query.dims.empty() ? 1.0 : 1.0 / std::sqrt(static_cast<double>(query.dims.back().extent));
+  attrs.scalar =
+      query.dims.empty() ? 1.0 : 1.0 / std::sqrt(static_cast<double>(query.dims.back().extent));
   return op(Op::attend, {q, k, v}, std::move(attrs));
 }
 
@@ -280,7 +321,9 @@ ValueId Builder::unrounded(ValueId a) const {
   const NodeId def = graph_.value(a).def;
   if (!def.valid() || graph_.node(def).op != Op::cast) return a;
   const ValueId from = graph_.operands(graph_.node(def))[0];
-  return is_narrow(graph_.type(a).dtype) && graph_.type(from).dtype == wide(graph_.type(a).dtype) ? from : a;
+  return is_narrow(graph_.type(a).dtype) && graph_.type(from).dtype == wide(graph_.type(a).dtype)
+             ? from
+             : a;
 }
 
 Built Builder::loss(std::string_view name, ValueId elements) {
@@ -295,8 +338,12 @@ Built Builder::loss(std::string_view name, ValueId elements) {
   const Built total = op(Op::sum, {elements}, std::move(attrs));
   if (!total) return total;
   std::optional<LossMask> mask;
-  if (found.targets.valid()) mask = {found.targets, found.ignore, graph_.add_leaf({DType::f64, {}}, graph_.context().symbol(std::string(name) + ".count"))};
-  graph_.losses.push_back({graph_.context().symbol(name), elements, total.value, graph_.type(elements).elements(), loc_, mask});
+  if (found.targets.valid())
+    mask = {
+        found.targets, found.ignore,
+        graph_.add_leaf({DType::f64, {}}, graph_.context().symbol(std::string(name) + ".count"))};
+  graph_.losses.push_back({graph_.context().symbol(name), elements, total.value,
+                           graph_.type(elements).elements(), loc_, mask});
   return total;
 }
 

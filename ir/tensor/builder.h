@@ -76,7 +76,8 @@ class Builder {
   Built max(ValueId a, std::vector<Symbol> dims);
   /// softmax, log_softmax; rms_norm and layer_norm with their epsilon.
   Built along(Op op, ValueId a, Symbol along = {}, double epsilon = 0);
-  Built cross_entropy(ValueId logits, ValueId targets, Symbol along = {}, std::optional<std::int32_t> ignore = {});
+  Built cross_entropy(ValueId logits, ValueId targets, Symbol along = {},
+                      std::optional<std::int32_t> ignore = {});
 
   // ---- shapes
   Built rename(ValueId a, std::vector<std::pair<Symbol, Symbol>> names);
@@ -122,7 +123,9 @@ class Builder {
   Built ramp(Type type, double first, double step);
   /// The dimension of that name; nothing where `a` has none.
   const Dim* dim_of(ValueId a, Symbol name) const;
-  std::string show(ValueId a) const { return "`" + print(graph_.type(a), graph_.context().symbols) + "`"; }
+  std::string show(ValueId a) const {
+    return "`" + print(graph_.type(a), graph_.context().symbols) + "`";
+  }
 
   Graph& graph_;
   RegionId region_;

@@ -6,7 +6,7 @@ namespace piper::tensor {
 
 double flops_per_element(Op op) {
   switch (op) {
-    // clang-format off
+      // clang-format off
     case Op::fill: case Op::rename: case Op::broadcast: case Op::permute: case Op::lookup:
     case Op::slice: case Op::pad: case Op::shift: case Op::concat: return 0;
     case Op::add: case Op::sub: case Op::mul: case Op::maximum: case Op::minimum: case Op::neg:
@@ -29,12 +29,16 @@ double flops_per_element(Op op) {
     case Op::cross_entropy: case Op::cross_entropy_grad: return 12;
     // clang-format on
     // Counted by their products.
-    case Op::contract: case Op::contract_add: case Op::attend: case Op::attend_grad: return 0;
+    case Op::contract:
+    case Op::contract_add:
+    case Op::attend:
+    case Op::attend_grad: return 0;
   }
   return 0;
 }
 
-Cost cost(Op op, std::span<const Type> operands, std::span<const Type> results, const Attrs& attrs) {
+Cost cost(Op op, std::span<const Type> operands, std::span<const Type> results,
+          const Attrs& attrs) {
   Cost cost;
   if (op == Op::rename) return cost;  // an alias: nothing is read or written
   double largest = 0;
@@ -46,24 +50,29 @@ Cost cost(Op op, std::span<const Type> operands, std::span<const Type> results, 
   }
   if (op == Op::lookup) {
     // Only the chosen rows of the table are read.
-    cost.bytes = static_cast<double>(operands[1].bytes()) + 2.0 * static_cast<double>(results[0].bytes());
+    cost.bytes =
+        static_cast<double>(operands[1].bytes()) + 2.0 * static_cast<double>(results[0].bytes());
   } else if (op == Op::slice) {
     cost.bytes = 2.0 * static_cast<double>(results[0].bytes());
   } else if (op == Op::lookup_grad) {
     cost.flops = static_cast<double>(operands[1].elements());
   } else if (op == Op::contract || op == Op::contract_add) {
     double summed = 1;
-    for (Symbol name : attrs.dims) summed *= static_cast<double>(operands[0].dims[*operands[0].find(name)].extent);
+    for (Symbol name : attrs.dims)
+      summed *= static_cast<double>(operands[0].dims[*operands[0].find(name)].extent);
     cost.flops = 2.0 * static_cast<double>(results[0].elements()) * summed;
   } else if (op == Op::attend || op == Op::attend_grad) {
     // Two products in the forward pass (scores, mixing), five in the backward pass, which computes
     // the scores again.
     const Type& q = operands[0];
     const std::size_t rank = q.dims.size();
-    const double scores = static_cast<double>(q.elements()) / static_cast<double>(q.dims[rank - 1].extent) *
-                          static_cast<double>(operands[1].dims[rank - 3].extent) * (attrs.causal ? 0.5 : 1.0);
-    const double width = static_cast<double>(q.dims[rank - 1].extent), value_width = static_cast<double>(operands[2].dims[rank - 1].extent);
-    cost.flops = op == Op::attend ? scores * (2 * width + 2 * value_width + 14) : scores * (6 * width + 4 * value_width + 18);
+    const double scores =
+        static_cast<double>(q.elements()) / static_cast<double>(q.dims[rank - 1].extent) *
+        static_cast<double>(operands[1].dims[rank - 3].extent) * (attrs.causal ? 0.5 : 1.0);
+    const double width = static_cast<double>(q.dims[rank - 1].extent),
+                 value_width = static_cast<double>(operands[2].dims[rank - 1].extent);
+    cost.flops = op == Op::attend ? scores * (2 * width + 2 * value_width + 14)
+                                  : scores * (6 * width + 4 * value_width + 18);
   } else {
     cost.flops = flops_per_element(op) * largest;
   }

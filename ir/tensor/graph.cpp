@@ -20,7 +20,8 @@ std::string_view result_suffix(Op op, std::size_t i) {
 std::string region_prefix(const Graph& graph, RegionId region) {
   if (!region.valid()) return {};
   const RegionTable& regions = graph.regions;
-  return region_prefix(graph, regions.parent(region)) + std::string(graph.context().text(regions.name(region))) + "." +
+  return region_prefix(graph, regions.parent(region)) +
+         std::string(graph.context().text(regions.name(region))) + "." +
          std::to_string(regions.index(region)) + ".";
 }
 
@@ -30,7 +31,8 @@ Symbol Graph::unique(Symbol name) {
   auto [entry, fresh] = taken_.try_emplace(name, 1);
   if (fresh) return name;
   for (;;) {
-    const Symbol candidate = context_->symbol(std::string(context_->text(name)) + "." + std::to_string(taken_[name]++));
+    const Symbol candidate =
+        context_->symbol(std::string(context_->text(name)) + "." + std::to_string(taken_[name]++));
     if (taken_.try_emplace(candidate, 1).second) return candidate;
   }
 }
@@ -40,17 +42,21 @@ ValueId Graph::add_leaf(Type type, Symbol name) {
   return ValueId::at(values_.size() - 1);
 }
 
-NodeId Graph::add(Op op, std::span<const ValueId> operands, Attrs attrs, Pass pass, RegionId region, LocId loc, NodeId origin, Symbol name) {
+NodeId Graph::add(Op op, std::span<const ValueId> operands, Attrs attrs, Pass pass, RegionId region,
+                  LocId loc, NodeId origin, Symbol name) {
   std::vector<Type> types;
   types.reserve(operands.size());
   for (ValueId operand : operands) types.push_back(type(operand));
   Inferred inferred = infer(op, types, attrs, context_->symbols);
   assert(inferred.error.empty() && "operands do not fit the op");
-  if (!name.valid()) name = context_->symbol(region_prefix(*this, region) + std::string(info(op).name));
+  if (!name.valid())
+    name = context_->symbol(region_prefix(*this, region) + std::string(info(op).name));
   std::vector<Symbol> names;
   for (std::size_t i = 0; i < inferred.types.size(); ++i) {
     const std::string_view suffix = result_suffix(op, i);
-    names.push_back(unique(suffix.empty() ? name : context_->symbol(std::string(context_->text(name)) + std::string(suffix))));
+    names.push_back(unique(suffix.empty() ? name
+                                          : context_->symbol(std::string(context_->text(name)) +
+                                                             std::string(suffix))));
   }
   Node node;
   node.op = op;
@@ -62,7 +68,8 @@ NodeId Graph::add(Op op, std::span<const ValueId> operands, Attrs attrs, Pass pa
   return add_unchecked(std::move(node), operands, inferred.types, names);
 }
 
-NodeId Graph::add_unchecked(Node node, std::span<const ValueId> operands, std::span<const Type> types, std::span<const Symbol> names) {
+NodeId Graph::add_unchecked(Node node, std::span<const ValueId> operands,
+                            std::span<const Type> types, std::span<const Symbol> names) {
   const NodeId id = NodeId::at(nodes_.size());
   node.first_operand = static_cast<std::uint32_t>(operands_.size());
   node.num_operands = static_cast<std::uint32_t>(operands.size());

@@ -31,9 +31,9 @@ namespace piper::tensor {
 
 using ValueId = Id<struct ValueTag>;
 using NodeId = Id<struct TensorNodeTag>;
-using ParamId = Id<struct ParamTag>;   // position in Graph::params
-using InputId = Id<struct InputTag>;   // position in Graph::inputs
-using LossId = Id<struct LossTag>;     // position in Graph::losses
+using ParamId = Id<struct ParamTag>;  // position in Graph::params
+using InputId = Id<struct InputTag>;  // position in Graph::inputs
+using LossId = Id<struct LossTag>;    // position in Graph::losses
 
 struct Value {
   Type type;
@@ -41,7 +41,7 @@ struct Value {
   std::uint16_t result = 0;  // position among the results of `def`
   // Stable name for text and generated code; unique in the graph, derived from op and logical path.
   Symbol name;
-  LayoutId layout = {};      // in bodies: its layout
+  LayoutId layout = {};  // in bodies: its layout
 };
 
 struct Node {
@@ -94,9 +94,9 @@ struct LossMask {
 /// whole batch (weights are part of the expression); with a mask sum(elements) / max(1,
 /// mask->count).
 struct Loss {
-  Symbol name;        // `gpt.loss.0`
-  ValueId elements;   // every dimension counts
-  ValueId sum;        // scalar, a node in F
+  Symbol name;             // `gpt.loss.0`
+  ValueId elements;        // every dimension counts
+  ValueId sum;             // scalar, a node in F
   std::int64_t count = 0;  // elements over the whole batch
   LocId loc;
   std::optional<LossMask> mask = {};
@@ -121,8 +121,12 @@ class Graph {
   const Node& node(NodeId id) const { return nodes_[id.index()]; }
   const Value& value(ValueId id) const { return values_[id.index()]; }
   const Type& type(ValueId id) const { return values_[id.index()].type; }
-  std::span<const ValueId> operands(const Node& node) const { return {operands_.data() + node.first_operand, node.num_operands}; }
-  ValueId result(const Node& node, std::size_t i = 0) const { return ValueId(node.first_result + static_cast<std::uint32_t>(i)); }
+  std::span<const ValueId> operands(const Node& node) const {
+    return {operands_.data() + node.first_operand, node.num_operands};
+  }
+  ValueId result(const Node& node, std::size_t i = 0) const {
+    return ValueId(node.first_result + static_cast<std::uint32_t>(i));
+  }
 
   // ---- building (append only; rewrites make a new graph)
   /// A value without a defining node: an input, a weight, or a port of a body. A name that is taken
@@ -132,7 +136,8 @@ class Graph {
   /// callers check with `infer` (op_rules.h) first. Results are named `name`, by default region
   /// path and op (`block.3.mlp.0.gelu`); further results get what they are appended (`.lse`), and a
   /// name that is taken the next free number.
-  NodeId add(Op op, std::span<const ValueId> operands, Attrs attrs, Pass pass, RegionId region, LocId loc, NodeId origin = {}, Symbol name = {});
+  NodeId add(Op op, std::span<const ValueId> operands, Attrs attrs, Pass pass, RegionId region,
+             LocId loc, NodeId origin = {}, Symbol name = {});
 
   std::string name;
   RegionTable regions;
@@ -152,7 +157,8 @@ class Graph {
   void set_layout(ValueId value, LayoutId layout) { values_[value.index()].layout = layout; }
   /// Appends an op with known result types and names, for the parser. No rule is checked; `verify`
   /// does that.
-  NodeId add_unchecked(Node node, std::span<const ValueId> operands, std::span<const Type> types, std::span<const Symbol> names);
+  NodeId add_unchecked(Node node, std::span<const ValueId> operands, std::span<const Type> types,
+                       std::span<const Symbol> names);
 
  private:
   Symbol unique(Symbol name);

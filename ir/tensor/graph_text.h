@@ -39,7 +39,8 @@ struct PrintOptions {
 
 std::string print(const Graph& graph, PrintOptions options = {});
 /// Only the lines between the braces.
-std::string print_lines(const Graph& graph, PrintOptions options = {.locations = true, .indent = 2});
+std::string print_lines(const Graph& graph,
+                        PrintOptions options = {.locations = true, .indent = 2});
 
 /// `%block.3.mlp.0.gelu`; quoted unless the name is plain.
 std::string value_text(const Graph& graph, ValueId value);
@@ -57,7 +58,8 @@ std::string layout_text(const Context& context, LayoutId layout);
 std::optional<Graph> parse(std::string_view text, Context& context, DiagnosticSink& sink);
 /// Reads a graph that starts at byte `position` of a file with text, and moves `position` after it.
 /// Not verified.
-std::optional<Graph> parse_at(FileId file, std::size_t& position, Context& context, DiagnosticSink& sink);
+std::optional<Graph> parse_at(FileId file, std::size_t& position, Context& context,
+                              DiagnosticSink& sink);
 /// Reads lines into `graph` from `position` up to a `}` that it does not consume. Not verified.
 /// False after reporting an error.
 bool parse_lines(FileId file, std::size_t& position, Graph& graph, DiagnosticSink& sink);

@@ -10,7 +10,8 @@ std::vector<IndexBound> index_bounds(const Graph& graph) {
     const Node& node = graph.nodes()[n];
     if (node.op != Op::lookup && node.op != Op::cross_entropy) continue;
     const auto operands = graph.operands(node);
-    const auto input = std::find_if(graph.inputs.begin(), graph.inputs.end(), [&](const Input& one) { return one.value == operands[1]; });
+    const auto input = std::find_if(graph.inputs.begin(), graph.inputs.end(),
+                                    [&](const Input& one) { return one.value == operands[1]; });
     if (input == graph.inputs.end()) continue;
     IndexBound bound;
     bound.input = InputId::at(static_cast<std::size_t>(input - graph.inputs.begin()));
@@ -19,7 +20,8 @@ std::vector<IndexBound> index_bounds(const Graph& graph) {
     if (node.op == Op::lookup) {
       bound.bound = dims.front().extent;
     } else {
-      const auto classes = std::find_if(dims.begin(), dims.end(), [&](const Dim& dim) { return dim.name == node.attrs.dims[0]; });
+      const auto classes = std::find_if(
+          dims.begin(), dims.end(), [&](const Dim& dim) { return dim.name == node.attrs.dims[0]; });
       bound.bound = classes == dims.end() ? 0 : classes->extent;
       if (node.attrs.ignore) bound.ignore = *node.attrs.ignore;
     }

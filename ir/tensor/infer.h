@@ -13,7 +13,8 @@ namespace piper::tensor {
 
 class ShapeRule {
  public:
-  ShapeRule(Op op, std::span<const Type> operands, const Attrs& attrs, const SymbolTable& symbols, std::string_view called)
+  ShapeRule(Op op, std::span<const Type> operands, const Attrs& attrs, const SymbolTable& symbols,
+            std::string_view called)
       : op(op), operands(operands), attrs(attrs), symbols(symbols), called(called) {}
 
   Inferred run();

@@ -9,11 +9,14 @@ namespace piper::tensor {
 
 namespace {
 
-bool contains(const std::vector<Symbol>& dims, Symbol name) { return std::find(dims.begin(), dims.end(), name) != dims.end(); }
+bool contains(const std::vector<Symbol>& dims, Symbol name) {
+  return std::find(dims.begin(), dims.end(), name) != dims.end();
+}
 
 class Rows {
  public:
-  Rows(Op op, std::span<const Type> operands, std::span<const Type> results, const Attrs& attrs) : op_(op), operands_(operands), results_(results), attrs_(attrs) {}
+  Rows(Op op, std::span<const Type> operands, std::span<const Type> results, const Attrs& attrs)
+      : op_(op), operands_(operands), results_(results), attrs_(attrs) {}
 
   std::vector<Row> list() {
     add(parts({}), results_of({}));
@@ -27,16 +30,23 @@ class Rows {
   using ResultLayouts = llvm::SmallVector<AxisLayout, 3>;
 
   // Narrow partial values are each rounded by themselves, as those of a microbatch are.
-  void add(Layouts operands, ResultLayouts results) { rows_.push_back({std::move(operands), std::move(results)}); }
+  void add(Layouts operands, ResultLayouts results) {
+    rows_.push_back({std::move(operands), std::move(results)});
+  }
 
   /// The operands, sharded along `dim` if they have it.
   Layouts parts(Symbol dim) const { return shard_where_present<Layouts>(operands_, dim); }
-  ResultLayouts results_of(Symbol dim) const { return shard_where_present<ResultLayouts>(results_, dim); }
-  ResultLayouts partial_results() const { return ResultLayouts(results_.size(), AxisLayout::partial()); }
+  ResultLayouts results_of(Symbol dim) const {
+    return shard_where_present<ResultLayouts>(results_, dim);
+  }
+  ResultLayouts partial_results() const {
+    return ResultLayouts(results_.size(), AxisLayout::partial());
+  }
   template <typename List>
   static List shard_where_present(std::span<const Type> types, Symbol dim) {
     List layouts;
-    for (const Type& type : types) layouts.push_back(dim.valid() && type.find(dim) ? AxisLayout::sharded(dim) : AxisLayout());
+    for (const Type& type : types)
+      layouts.push_back(dim.valid() && type.find(dim) ? AxisLayout::sharded(dim) : AxisLayout());
     return layouts;
   }
 
@@ -72,8 +82,8 @@ class Rows {
   void by_dimension(Symbol dim) {
     const bool named = contains(attrs_.dims, dim);
     switch (op_) {
-      case Op::contract: case Op::sum:
-        return named ? to_summands(dim) : along(dim);
+      case Op::contract:
+      case Op::sum: return named ? to_summands(dim) : along(dim);
       case Op::contract_add:
         if (!named) return along(dim);
         to_summands(dim);
@@ -82,9 +92,13 @@ class Rows {
       case Op::rename: {
         if (!operands_[0].find(dim)) return;  // a new name: the row of the old name covers it
         const auto at = std::find(attrs_.dims.begin(), attrs_.dims.end(), dim);
-        return add(parts(dim), results_of(at == attrs_.dims.end() ? dim : attrs_.dims2[static_cast<std::size_t>(at - attrs_.dims.begin())]));
+        return add(
+            parts(dim),
+            results_of(at == attrs_.dims.end()
+                           ? dim
+                           : attrs_.dims2[static_cast<std::size_t>(at - attrs_.dims.begin())]));
       }
-      // clang-format off
+        // clang-format off
       case Op::max: case Op::max_grad: case Op::softmax: case Op::softmax_grad:
       case Op::log_softmax: case Op::log_softmax_grad: case Op::rms_norm: case Op::rms_norm_grad:
       case Op::layer_norm: case Op::layer_norm_grad: case Op::cross_entropy:
@@ -100,8 +114,9 @@ class Rows {
       case Op::dropout:
         // Its random numbers are keyed by position within a sample.
         return is_sampled(dim) ? along(dim) : void();
-      case Op::iota: return;  // its elements depend on the global position
-      // clang-format off
+      case Op::iota:
+        return;  // its elements depend on the global position
+                 // clang-format off
       case Op::add: case Op::sub: case Op::mul: case Op::div: case Op::maximum: case Op::minimum:
       case Op::neg: case Op::scale: case Op::offset: case Op::exp: case Op::log: case Op::sqrt:
       case Op::rsqrt: case Op::square: case Op::sin: case Op::cos: case Op::tanh: case Op::sigmoid:
@@ -109,7 +124,7 @@ class Rows {
       case Op::gelu_grad: case Op::silu_grad: case Op::select_ge: case Op::select_lt: case Op::cast:
       case Op::fill: case Op::broadcast: case Op::permute: return along(dim);
       case Op::attend: case Op::attend_grad: return;
-      // clang-format on
+                 // clang-format on
     }
   }
 
@@ -147,7 +162,7 @@ class Rows {
 
   void by_summands() {
     switch (op_) {
-      // clang-format off
+        // clang-format off
       case Op::add: case Op::sub: case Op::concat: return linear({0, 1});
       case Op::mul: case Op::contract: return linear({0}), linear({1});
       case Op::contract_add: return linear({0, 2}), linear({1, 2});
@@ -164,14 +179,14 @@ class Rows {
         linear({2});
         rows_.back().results[1] = {};  // the log-sums do not depend on v
         return;
-      // clang-format off
+        // clang-format off
       case Op::attend_grad: return linear({5});
       case Op::maximum: case Op::minimum: case Op::offset: case Op::exp: case Op::log:
       case Op::sqrt: case Op::rsqrt: case Op::square: case Op::sin: case Op::cos: case Op::tanh:
       case Op::sigmoid: case Op::softplus: case Op::relu: case Op::gelu: case Op::silu:
       case Op::fill: case Op::iota: case Op::max: case Op::softmax: case Op::log_softmax:
       case Op::rms_norm: case Op::layer_norm: case Op::cross_entropy: return;
-      // clang-format on
+        // clang-format on
     }
   }
 
@@ -183,20 +198,31 @@ class Rows {
 
 }  // namespace
 
-std::vector<Row> rows(Op op, std::span<const Type> operands, std::span<const Type> results, const Attrs& attrs) { return Rows(op, operands, results, attrs).list(); }
+std::vector<Row> rows(Op op, std::span<const Type> operands, std::span<const Type> results,
+                      const Attrs& attrs) {
+  return Rows(op, operands, results, attrs).list();
+}
 
-Sampling sampling(Op op, std::span<const Type> operands, std::span<const Type> results, const Attrs& attrs) {
-  const auto sampled = std::find_if(operands.begin(), operands.end(), [](const Type& type) { return type.samples() != nullptr; });
+Sampling sampling(Op op, std::span<const Type> operands, std::span<const Type> results,
+                  const Attrs& attrs) {
+  const auto sampled = std::find_if(operands.begin(), operands.end(),
+                                    [](const Type& type) { return type.samples() != nullptr; });
   if (sampled == operands.end()) return Sampling::independent;
   const Symbol samples = sampled->samples()->name;
-  const auto along_samples = [&](const Type& type) { return type.find(samples) ? AxisLayout::sharded(samples) : AxisLayout(); };
-  const auto all = [](std::span<const AxisLayout> layouts, std::span<const Type> types, const auto& wanted) {
-    return std::equal(layouts.begin(), layouts.end(), types.begin(), types.end(), [&](const AxisLayout& layout, const Type& type) { return layout == wanted(type); });
+  const auto along_samples = [&](const Type& type) {
+    return type.find(samples) ? AxisLayout::sharded(samples) : AxisLayout();
+  };
+  const auto all = [](std::span<const AxisLayout> layouts, std::span<const Type> types,
+                      const auto& wanted) {
+    return std::equal(
+        layouts.begin(), layouts.end(), types.begin(), types.end(),
+        [&](const AxisLayout& layout, const Type& type) { return layout == wanted(type); });
   };
   for (const Row& row : rows(op, operands, results, attrs)) {
     if (!all(row.operands, operands, along_samples)) continue;
     if (all(row.results, results, along_samples)) return Sampling::independent;
-    if (all(row.results, results, [](const Type&) { return AxisLayout::partial(); })) return Sampling::summed;
+    if (all(row.results, results, [](const Type&) { return AxisLayout::partial(); }))
+      return Sampling::summed;
   }
   return Sampling::coupled;
 }

@@ -12,9 +12,9 @@
 namespace piper::tensor {
 
 struct MaskFound {
-  InputId targets;      // invalid: every element counts
+  InputId targets;  // invalid: every element counts
   std::int32_t ignore = 0;
-  std::string error;    // in the user's words why it is unknown which elements count; else empty
+  std::string error;  // in the user's words why it is unknown which elements count; else empty
 };
 
 /// Linear in the operations before `elements`; constant where the graph has no `ignore`.

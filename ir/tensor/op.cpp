@@ -7,7 +7,8 @@ namespace piper::tensor {
 namespace {
 
 constexpr OpInfo kOps[] = {
-#define OP(name, operands, results, attributes, code_class) {Op::name, #name, operands, results, attributes, CodeClass::code_class},
+#define OP(name, operands, results, attributes, code_class) \
+  {Op::name, #name, operands, results, attributes, CodeClass::code_class},
 #include "ir/tensor/ops.def"
 #undef OP
 };

@@ -22,7 +22,18 @@ enum class Op : std::uint8_t {
 enum class CodeClass : std::uint8_t { pointwise, reduction, view, index, library };
 
 enum AttrField : std::uint16_t {
-  kNone = 0, kDims = 1, kDims2 = 2, kScalar = 4, kDType = 8, kCausal = 16, kShape = 32, kSeed = 64, kIgnore = 128, kScalar2 = 256, kFrom = 512, kExtent = 1024,
+  kNone = 0,
+  kDims = 1,
+  kDims2 = 2,
+  kScalar = 4,
+  kDType = 8,
+  kCausal = 16,
+  kShape = 32,
+  kSeed = 64,
+  kIgnore = 128,
+  kScalar2 = 256,
+  kFrom = 512,
+  kExtent = 1024,
 };
 
 /// The attributes of one op; only the fields named in its row are set, printed and compared.

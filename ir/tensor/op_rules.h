@@ -17,11 +17,12 @@ namespace piper::tensor {
 /// Result types of `op`, or an error in the user's words with the shapes shown.
 struct Inferred {
   std::vector<Type> types;
-  std::string error;  // empty: legal
+  std::string error;          // empty: legal
   bool mixes_dtypes = false;  // the operands have different floating types
 };
 /// `called`: the op's name in the error; empty: that of graph text.
-Inferred infer(Op op, std::span<const Type> operands, const Attrs& attrs, const SymbolTable& symbols, std::string_view called = {});
+Inferred infer(Op op, std::span<const Type> operands, const Attrs& attrs,
+               const SymbolTable& symbols, std::string_view called = {});
 
 /// The memory orders of the operands of a `contract`, for code generation, shape and derivative
 /// rules.
@@ -59,12 +60,14 @@ struct Row {
 };
 /// All rows of an op between these types, the all-replicated one first. Rows with equal operands
 /// differ in dimensions that the op itself adds.
-std::vector<Row> rows(Op op, std::span<const Type> operands, std::span<const Type> results, const Attrs& attrs);
+std::vector<Row> rows(Op op, std::span<const Type> operands, std::span<const Type> results,
+                      const Attrs& attrs);
 
 /// The results of an op on operands sharded along the samples: sharded alike, or partial;
 /// `coupled`: no row shards the operands so, and the samples must not be divided.
 enum class Sampling : std::uint8_t { independent, summed, coupled };
-Sampling sampling(Op op, std::span<const Type> operands, std::span<const Type> results, const Attrs& attrs);
+Sampling sampling(Op op, std::span<const Type> operands, std::span<const Type> results,
+                  const Attrs& attrs);
 
 /// The interface of a derivative rule: it may append backward ops. `dy[i]` is invalid where result
 /// i has no adjoint. Gives one adjoint per operand, of the operand's type (it may be `dy` itself);
@@ -75,11 +78,13 @@ struct AdjointRequest {
   std::span<const ValueId> dy;
   std::span<const bool> wanted;
 };
-using Emit = std::function<ValueId(Op op, std::vector<ValueId> operands, Attrs attrs, std::size_t for_operand, std::size_t result)>;
+using Emit = std::function<ValueId(Op op, std::vector<ValueId> operands, Attrs attrs,
+                                   std::size_t for_operand, std::size_t result)>;
 /// `emit` appends one backward op, tagged by the operand it is for, and returns its result. The
 /// caller tags an op BI as soon as one operand that needs it requires BI.
 std::vector<ValueId> adjoints(const AdjointRequest& request, const Emit& emit);
-using AdjointsOfOp = std::function<std::vector<ValueId>(const AdjointRequest& request, const Emit& emit)>;
+using AdjointsOfOp =
+    std::function<std::vector<ValueId>(const AdjointRequest& request, const Emit& emit)>;
 
 /// Whether the adjoint rule covers operand `i`: integer operands, conditions and the ops of the
 /// backward pass have no derivative.

@@ -13,7 +13,11 @@ namespace {
 class Reader {
  public:
   Reader(FileId file, std::size_t position, Context& context, DiagnosticSink& sink)
-      : file_(file), text_(context.locations.files().text(file)), at_(std::min(position, text_.size())), context_(context), sink_(sink) {}
+      : file_(file),
+        text_(context.locations.files().text(file)),
+        at_(std::min(position, text_.size())),
+        context_(context),
+        sink_(sink) {}
 
   bool failed() const { return failed_; }
   std::size_t position() const { return at_; }
@@ -31,10 +35,14 @@ class Reader {
     }
   }
   bool at_end() { return skip_space(), at_ == text_.size(); }
-  bool next_is(std::string_view token) { return skip_space(), text_.substr(at_, token.size()) == token; }
+  bool next_is(std::string_view token) {
+    return skip_space(), text_.substr(at_, token.size()) == token;
+  }
   bool take(std::string_view token) {
     if (failed_ || !next_is(token)) return false;
-    if (is_letter(token.front()) && at_ + token.size() < text_.size() && is_inner(text_[at_ + token.size()])) return false;
+    if (is_letter(token.front()) && at_ + token.size() < text_.size() &&
+        is_inner(text_[at_ + token.size()]))
+      return false;
     at_ += token.size();
     return true;
   }
@@ -63,7 +71,9 @@ class Reader {
       if (c == '\\') {
         const char kind = at_ < text_.size() ? text_[at_++] : '\0';
         unsigned byte = 0;
-        if (kind == 'x' && at_ + 2 <= text_.size() && std::from_chars(text_.data() + at_, text_.data() + at_ + 2, byte, 16).ptr == text_.data() + at_ + 2) {
+        if (kind == 'x' && at_ + 2 <= text_.size() &&
+            std::from_chars(text_.data() + at_, text_.data() + at_ + 2, byte, 16).ptr ==
+                text_.data() + at_ + 2) {
           c = static_cast<char>(byte);
           at_ += 2;
         } else if (kind == '"' || kind == '\\') {
@@ -81,7 +91,8 @@ class Reader {
   Number number() {
     skip_space();
     Number value{};
-    const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
+    const auto [end, error] =
+        std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
     if (error != std::errc()) return fail("a number is expected here"), Number{};
     at_ = static_cast<std::size_t>(end - text_.data());
     return value;
@@ -96,24 +107,32 @@ class Reader {
   }
 
   /// The text from `begin` to here.
-  SourceRange range(std::size_t begin) const { return {file_, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(at_)}; }
+  SourceRange range(std::size_t begin) const {
+    return {file_, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(at_)};
+  }
   std::size_t mark() { return skip_space(), at_; }
 
   template <typename... Args>
   bool fail(MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
     const auto here = static_cast<std::uint32_t>(at_);
-    return fail_at(Code::malformed_tensor_text, {file_, here, here + (at_ < text_.size() ? 1u : 0u)}, pattern, args...);
+    return fail_at(Code::malformed_tensor_text,
+                   {file_, here, here + (at_ < text_.size() ? 1u : 0u)}, pattern, args...);
   }
   template <typename... Args>
-  bool fail_at(Code code, SourceRange range, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
+  bool fail_at(Code code, SourceRange range, MessagePattern<std::type_identity_t<Args>...> pattern,
+               const Args&... args) {
     if (!failed_) sink_.report(code, range, pattern, args...);
     failed_ = true;
     return false;
   }
 
  private:
-  static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$'; }
-  static bool is_inner(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '-'; }
+  static bool is_letter(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$';
+  }
+  static bool is_inner(char c) {
+    return is_letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '-';
+  }
   bool take_here(char c) {
     if (at_ >= text_.size() || text_[at_] != c) return false;
     ++at_;
@@ -131,7 +150,8 @@ class Reader {
 class GraphParser {
  public:
   GraphParser(Reader& in, Graph& graph) : in_(in), graph_(graph) {
-    for (std::size_t v = 0; v < graph.values().size(); ++v) values_.emplace(graph.values()[v].name, ValueId::at(v));
+    for (std::size_t v = 0; v < graph.values().size(); ++v)
+      values_.emplace(graph.values()[v].name, ValueId::at(v));
   }
 
   bool lines() {
@@ -164,7 +184,8 @@ class GraphParser {
     const Symbol name = in_.name();
     const Result result{name, in_.range(begin)};
     if (!in_.failed() && values_.count(name) != 0) {
-      in_.fail_at(Code::repeated_tensor_value, result.range, "a value named `%{}` exists already", text(name));
+      in_.fail_at(Code::repeated_tensor_value, result.range, "a value named `%{}` exists already",
+                  text(name));
     }
     return result;
   }
@@ -175,7 +196,8 @@ class GraphParser {
     if (in_.failed()) return {};
     const auto found = values_.find(name);
     if (found == values_.end()) {
-      in_.fail_at(Code::unknown_tensor_value, in_.range(begin), "no value named `%{}` stands above this line", text(name));
+      in_.fail_at(Code::unknown_tensor_value, in_.range(begin),
+                  "no value named `%{}` stands above this line", text(name));
       return {};
     }
     return found->second;
@@ -186,7 +208,10 @@ class GraphParser {
     const Symbol dtype_text = in_.name();
     if (in_.failed()) return {};
     const auto dtype = parse_dtype(text(dtype_text));
-    if (!dtype) return in_.fail_at(Code::malformed_tensor_text, in_.range(begin), "`{}` is no element type", text(dtype_text)), Type();
+    if (!dtype)
+      return in_.fail_at(Code::malformed_tensor_text, in_.range(begin), "`{}` is no element type",
+                         text(dtype_text)),
+             Type();
     Type type{*dtype, {}};
     in_.expect("[");
     if (!in_.take("]")) {
@@ -201,7 +226,8 @@ class GraphParser {
       in_.expect("]");
     }
     if (in_.failed()) return {};
-    if (auto why = check_type(type, graph_.context().symbols); !why.empty()) in_.fail_at(Code::tensor_operands_do_not_fit, in_.range(begin), "{}", why);
+    if (auto why = check_type(type, graph_.context().symbols); !why.empty())
+      in_.fail_at(Code::tensor_operands_do_not_fit, in_.range(begin), "{}", why);
     return type;
   }
 
@@ -213,11 +239,18 @@ class GraphParser {
       const std::size_t begin = in_.mark();
       const Symbol axis = in_.name();
       in_.expect(":");
-      const AxisLayout how = in_.take("+") ? AxisLayout::partial() : in_.take("flat") ? AxisLayout::flat_sharded() : AxisLayout::sharded(in_.name());
+      const AxisLayout how = in_.take("+")      ? AxisLayout::partial()
+                             : in_.take("flat") ? AxisLayout::flat_sharded()
+                                                : AxisLayout::sharded(in_.name());
       if (in_.failed()) return {};
-      if (layout.on(axis) != AxisLayout()) return in_.fail_at(Code::malformed_tensor_text, in_.range(begin), "`{}` shards this value twice", text(axis)), LayoutId();
+      if (layout.on(axis) != AxisLayout())
+        return in_.fail_at(Code::malformed_tensor_text, in_.range(begin),
+                           "`{}` shards this value twice", text(axis)),
+               LayoutId();
       if (how.kind == LayoutKind::sharded && !type.find(how.dim)) {
-        return in_.fail_at(Code::malformed_tensor_text, in_.range(begin), "this value has no dimension `{}` to shard", text(how.dim)), LayoutId();
+        return in_.fail_at(Code::malformed_tensor_text, in_.range(begin),
+                           "this value has no dimension `{}` to shard", text(how.dim)),
+               LayoutId();
       }
       layout.add(axis, how);
     } while (in_.take(","));
@@ -262,11 +295,20 @@ class GraphParser {
       const Symbol field_name = in_.name();
       if (in_.failed()) return attrs;
       const std::string_view name = text(field_name);
-      const std::uint16_t field = name == "dims" ? kDims : name == "dims2" ? kDims2 : name == "scalar" ? kScalar : name == "scalar2" ? kScalar2
-                               : name == "from" ? kFrom : name == "extent" ? kExtent : name == "dtype" ? kDType
-                               : name == "causal" ? kCausal : name == "shape" ? kShape : name == "seed" ? kSeed
-                               : name == "ignore" ? kIgnore : kNone;
-      if ((fields & field) == 0) return in_.fail("`{}` takes no attribute `{}`", info(op).name, name), attrs;
+      const std::uint16_t field = name == "dims"      ? kDims
+                                  : name == "dims2"   ? kDims2
+                                  : name == "scalar"  ? kScalar
+                                  : name == "scalar2" ? kScalar2
+                                  : name == "from"    ? kFrom
+                                  : name == "extent"  ? kExtent
+                                  : name == "dtype"   ? kDType
+                                  : name == "causal"  ? kCausal
+                                  : name == "shape"   ? kShape
+                                  : name == "seed"    ? kSeed
+                                  : name == "ignore"  ? kIgnore
+                                                      : kNone;
+      if ((fields & field) == 0)
+        return in_.fail("`{}` takes no attribute `{}`", info(op).name, name), attrs;
       if ((seen & field) != 0) return in_.fail("attribute `{}` is given twice", name), attrs;
       seen |= field;
       in_.expect(":");
@@ -293,7 +335,8 @@ class GraphParser {
       if (!in_.take(",")) break;
     }
     in_.expect("}");
-    if (!in_.failed() && (seen | kIgnore) != (fields | kIgnore)) in_.fail("`{}` lacks an attribute", info(op).name);
+    if (!in_.failed() && (seen | kIgnore) != (fields | kIgnore))
+      in_.fail("`{}` lacks an attribute", info(op).name);
     return attrs;
   }
 
@@ -323,12 +366,17 @@ class GraphParser {
     const Symbol word = in_.name();
     if (in_.failed()) return;
     const SourceRange word_range = in_.range(begin);
-    if (const std::string_view what = text(word); what == "input" || what == "weight" || what == "port" || what == "count") {
-      if (results.size() != 1) return (void)in_.fail_at(Code::malformed_tensor_text, word_range, "`{}` makes one value", what);
+    if (const std::string_view what = text(word);
+        what == "input" || what == "weight" || what == "port" || what == "count") {
+      if (results.size() != 1)
+        return (void)in_.fail_at(Code::malformed_tensor_text, word_range, "`{}` makes one value",
+                                 what);
       return leaf(results[0], what);
     }
     const auto op = parse_op(text(word));
-    if (!op) return (void)in_.fail_at(Code::unknown_tensor_op, word_range, "no operation is named `{}`", text(word));
+    if (!op)
+      return (void)in_.fail_at(Code::unknown_tensor_op, word_range, "no operation is named `{}`",
+                               text(word));
     node(*op, results, word_range);
   }
 
@@ -351,7 +399,8 @@ class GraphParser {
     const LocId loc = in_.location();
     if (in_.failed()) return;
     if (!params_.try_emplace(name, ParamId::at(graph_.params.size())).second) {
-      return (void)in_.fail_at(Code::repeated_tensor_value, result.range, "a weight named \"{}\" exists already", text(name));
+      return (void)in_.fail_at(Code::repeated_tensor_value, result.range,
+                               "a weight named \"{}\" exists already", text(name));
     }
     define_leaf(result, std::move(type), layout);
     graph_.params.push_back({name, values_.at(result.name), init, loc, frozen});
@@ -387,7 +436,9 @@ class GraphParser {
     const Symbol pass_text = in_.name();
     if (in_.failed()) return;
     const auto pass = parse_pass(text(pass_text));
-    if (!pass || *pass == Pass::B) return (void)in_.fail_at(Code::malformed_tensor_text, in_.range(pass_begin), "the pass of an operation is `F`, `BI` or `BW`");
+    if (!pass || *pass == Pass::B)
+      return (void)in_.fail_at(Code::malformed_tensor_text, in_.range(pass_begin),
+                               "the pass of an operation is `F`, `BI` or `BW`");
     node.pass = *pass;
     if (in_.take("region")) node.region = region();
     if (in_.take("of")) {
@@ -395,7 +446,9 @@ class GraphParser {
       const ValueId origin = operand();
       if (in_.failed()) return;
       node.origin = graph_.value(origin).def;
-      if (!node.origin.valid()) return (void)in_.fail_at(Code::malformed_tensor_text, in_.range(begin), "`of` names the result of an operation");
+      if (!node.origin.valid())
+        return (void)in_.fail_at(Code::malformed_tensor_text, in_.range(begin),
+                                 "`of` names the result of an operation");
     }
     node.loc = in_.location();
     if (in_.failed()) return;
@@ -403,16 +456,20 @@ class GraphParser {
     std::vector<Symbol> names;
     for (const Result& result : results) {
       for (const Symbol earlier : names) {
-        if (earlier == result.name) return (void)in_.fail_at(Code::repeated_tensor_value, result.range, "a value named `%{}` exists already", text(result.name));
+        if (earlier == result.name)
+          return (void)in_.fail_at(Code::repeated_tensor_value, result.range,
+                                   "a value named `%{}` exists already", text(result.name));
       }
       names.push_back(result.name);
     }
     std::vector<Type> operand_types;
     for (const ValueId operand : operands) operand_types.push_back(graph_.type(operand));
     const Inferred inferred = infer(op, operand_types, node.attrs, graph_.context().symbols);
-    if (!inferred.error.empty()) return (void)in_.fail_at(Code::tensor_operands_do_not_fit, op_range, "{}", inferred.error);
+    if (!inferred.error.empty())
+      return (void)in_.fail_at(Code::tensor_operands_do_not_fit, op_range, "{}", inferred.error);
     if (inferred.types != types || types.size() != names.size()) {
-      return (void)in_.fail_at(Code::tensor_types_differ, types_range, "`{}` gives {}", info(op).name, types_text(inferred.types, graph_.context().symbols));
+      return (void)in_.fail_at(Code::tensor_types_differ, types_range, "`{}` gives {}",
+                               info(op).name, types_text(inferred.types, graph_.context().symbols));
     }
     const Node& added = graph_.node(graph_.add_unchecked(std::move(node), operands, types, names));
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -431,7 +488,8 @@ class GraphParser {
     if (in_.take("ignore")) mask(loss);
     loss.loc = in_.location();
     if (in_.failed()) return;
-    if (auto why = check_loss(graph_, loss); !why.empty()) return (void)in_.fail_at(Code::tensor_loss_mismatch, in_.range(begin), "{}", why);
+    if (auto why = check_loss(graph_, loss); !why.empty())
+      return (void)in_.fail_at(Code::tensor_loss_mismatch, in_.range(begin), "{}", why);
     graph_.losses.push_back(loss);
   }
 
@@ -441,7 +499,8 @@ class GraphParser {
     if (in_.expect("of")) {
       const std::size_t begin = in_.mark();
       mask.targets = graph_.input_of(operand());
-      if (!in_.failed() && !mask.targets.valid()) in_.fail_at(Code::tensor_loss_mismatch, in_.range(begin), "the mask of a loss is an input");
+      if (!in_.failed() && !mask.targets.valid())
+        in_.fail_at(Code::tensor_loss_mismatch, in_.range(begin), "the mask of a loss is an input");
     }
     if (in_.expect("leaves")) mask.count = operand();
     loss.mask = mask;
@@ -453,8 +512,11 @@ class GraphParser {
     const ValueId value = operand();
     if (in_.failed()) return;
     const auto param = params_.find(name);
-    if (param == params_.end()) return (void)in_.fail_at(Code::unknown_tensor_value, in_.range(begin), "no weight is named \"{}\"", text(name));
-    if (auto why = check_grad(graph_, {param->second, value}); !why.empty()) return (void)in_.fail_at(Code::tensor_gradient_mismatch, in_.range(begin), "{}", why);
+    if (param == params_.end())
+      return (void)in_.fail_at(Code::unknown_tensor_value, in_.range(begin),
+                               "no weight is named \"{}\"", text(name));
+    if (auto why = check_grad(graph_, {param->second, value}); !why.empty())
+      return (void)in_.fail_at(Code::tensor_gradient_mismatch, in_.range(begin), "{}", why);
     graph_.grads.push_back({param->second, value});
   }
 
@@ -473,7 +535,8 @@ bool parse_lines(FileId file, std::size_t& position, Graph& graph, DiagnosticSin
   return ok;
 }
 
-std::optional<Graph> parse_at(FileId file, std::size_t& position, Context& context, DiagnosticSink& sink) {
+std::optional<Graph> parse_at(FileId file, std::size_t& position, Context& context,
+                              DiagnosticSink& sink) {
   Reader in(file, position, context, sink);
   Graph graph(context);
   in.expect("tensor");
@@ -487,7 +550,8 @@ std::optional<Graph> parse_at(FileId file, std::size_t& position, Context& conte
 
 std::optional<Graph> parse(std::string_view text, Context& context, DiagnosticSink& sink) {
   // Each text is a file of its own, so that texts parsed one after the other keep their lines.
-  const FileId file = context.locations.files().add("tensor." + std::to_string(context.locations.files().size()) + ".pir", std::string(text));
+  const FileId file = context.locations.files().add(
+      "tensor." + std::to_string(context.locations.files().size()) + ".pir", std::string(text));
   std::size_t position = 0;
   std::optional<Graph> graph = parse_at(file, position, context, sink);
   if (!graph) return std::nullopt;

@@ -31,13 +31,20 @@ std::string quoted_text(std::string_view text) {
 }
 
 std::string name_text(std::string_view name) {
-  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$'; };
-  const auto inner = [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '-'; };
-  const bool plain = !name.empty() && letter(name.front()) && std::all_of(name.begin(), name.end(), inner);
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$';
+  };
+  const auto inner = [&](char c) {
+    return letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '-';
+  };
+  const bool plain =
+      !name.empty() && letter(name.front()) && std::all_of(name.begin(), name.end(), inner);
   return plain ? std::string(name) : quoted_text(name);
 }
 
-std::string value_text(const Graph& graph, ValueId value) { return "%" + name_text(graph.context().text(graph.value(value).name)); }
+std::string value_text(const Graph& graph, ValueId value) {
+  return "%" + name_text(graph.context().text(graph.value(value).name));
+}
 
 std::string init_text(const Init& init) {
   switch (init.kind) {
@@ -51,20 +58,26 @@ std::string init_text(const Init& init) {
 }
 
 std::string layout_text(const Context& context, LayoutId layout) {
-  return "<" + piper::print(context.layouts[layout], context.symbols, [](std::string_view name) { return name_text(name); }) + ">";
+  return "<" +
+         piper::print(context.layouts[layout], context.symbols,
+                      [](std::string_view name) { return name_text(name); }) +
+         ">";
 }
 
 namespace {
 
 class GraphPrinter {
  public:
-  GraphPrinter(const Graph& graph, PrintOptions options) : graph_(graph), options_(options), indent_(options.indent, ' ') {}
+  GraphPrinter(const Graph& graph, PrintOptions options)
+      : graph_(graph), options_(options), indent_(options.indent, ' ') {}
 
   std::string lines() {
     const auto values = graph_.values();
     std::vector<std::uint32_t> param(values.size(), kNone), input(values.size(), kNone);
-    for (std::size_t i = 0; i < graph_.params.size(); ++i) param[graph_.params[i].value.index()] = static_cast<std::uint32_t>(i);
-    for (std::size_t i = 0; i < graph_.inputs.size(); ++i) input[graph_.inputs[i].value.index()] = static_cast<std::uint32_t>(i);
+    for (std::size_t i = 0; i < graph_.params.size(); ++i)
+      param[graph_.params[i].value.index()] = static_cast<std::uint32_t>(i);
+    for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
+      input[graph_.inputs[i].value.index()] = static_cast<std::uint32_t>(i);
     std::vector<bool> count(values.size(), false);
     for (const Loss& loss : graph_.losses) {
       if (loss.mask) count[loss.mask->count.index()] = true;
@@ -95,7 +108,8 @@ class GraphPrinter {
     }
     print_losses(loss);
     for (const ParamGrad& grad : graph_.grads) {
-      text_ += indent_ + "grad " + quoted(graph_.params[grad.param.index()].name) + " " + value_text(graph_, grad.value);
+      text_ += indent_ + "grad " + quoted(graph_.params[grad.param.index()].name) + " " +
+               value_text(graph_, grad.value);
       end({});
     }
     return std::move(text_);
@@ -114,7 +128,8 @@ class GraphPrinter {
     print_layout(value);
   }
   void print_layout(ValueId value) {
-    if (const LayoutId layout = graph_.value(value).layout; !layout.replicated()) text_ += layout_text(graph_.context(), layout);
+    if (const LayoutId layout = graph_.value(value).layout; !layout.replicated())
+      text_ += layout_text(graph_.context(), layout);
   }
   void end(LocId loc) {
     if (options_.locations && loc.valid()) text_ += " " + graph_.context().locations.print(loc);
@@ -173,7 +188,8 @@ class GraphPrinter {
     if ((fields & kCausal) != 0) next(), text_ += attrs.causal ? "causal: true" : "causal: false";
     if ((fields & kShape) != 0) next(), text_ += "shape: ", print_type(attrs.shape);
     if ((fields & kSeed) != 0) next(), text_ += "seed: " + quoted(attrs.seed);
-    if ((fields & kIgnore) != 0 && attrs.ignore) next(), text_ += "ignore: " + std::to_string(*attrs.ignore);
+    if ((fields & kIgnore) != 0 && attrs.ignore)
+      next(), text_ += "ignore: " + std::to_string(*attrs.ignore);
     text_ += '}';
   }
   static constexpr std::uint16_t kNoFields = AttrField::kNone;
@@ -202,21 +218,25 @@ class GraphPrinter {
     }
     text_ += " @";
     text_ += pass_name(node.pass);
-    if (node.region.valid() && (options_.all_regions || !node.origin.valid() || graph_.node(node.origin).region != node.region)) {
+    if (node.region.valid() && (options_.all_regions || !node.origin.valid() ||
+                                graph_.node(node.origin).region != node.region)) {
       text_ += " region ";
       print_region(node.region);
     }
-    if (node.origin.valid()) text_ += " of " + value_text(graph_, graph_.result(graph_.node(node.origin)));
+    if (node.origin.valid())
+      text_ += " of " + value_text(graph_, graph_.result(graph_.node(node.origin)));
     end(node.loc);
   }
 
   void print_losses(std::size_t& next) {
     for (; next < graph_.losses.size(); ++next) {
       const Loss& loss = graph_.losses[next];
-      text_ += indent_ + "loss " + quoted(loss.name) + " elements " + value_text(graph_, loss.elements) + " sum " +
-               value_text(graph_, loss.sum) + " count " + std::to_string(loss.count);
+      text_ += indent_ + "loss " + quoted(loss.name) + " elements " +
+               value_text(graph_, loss.elements) + " sum " + value_text(graph_, loss.sum) +
+               " count " + std::to_string(loss.count);
       if (loss.mask) {
-        text_ += " ignore " + std::to_string(loss.mask->ignore) + " of " + value_text(graph_, graph_.inputs[loss.mask->targets.index()].value) + " leaves " +
+        text_ += " ignore " + std::to_string(loss.mask->ignore) + " of " +
+                 value_text(graph_, graph_.inputs[loss.mask->targets.index()].value) + " leaves " +
                  value_text(graph_, loss.mask->count);
       }
       end(loss.loc);
@@ -231,7 +251,9 @@ class GraphPrinter {
 
 }  // namespace
 
-std::string print_lines(const Graph& graph, PrintOptions options) { return GraphPrinter(graph, options).lines(); }
+std::string print_lines(const Graph& graph, PrintOptions options) {
+  return GraphPrinter(graph, options).lines();
+}
 
 std::string print(const Graph& graph, PrintOptions options) {
   const std::string indent(options.indent, ' ');

@@ -31,7 +31,8 @@ std::optional<std::size_t> Type::find(Symbol name) const {
 }
 
 const Dim* Type::samples() const {
-  const auto found = std::find_if(dims.begin(), dims.end(), [](const Dim& dim) { return dim.sampled; });
+  const auto found =
+      std::find_if(dims.begin(), dims.end(), [](const Dim& dim) { return dim.sampled; });
   return found == dims.end() ? nullptr : &*found;
 }
 

@@ -32,7 +32,9 @@ inline constexpr auto kDTypes = std::to_array<DTypeTraits>({
 #include "ir/tensor/dtypes.def"
 #undef DTYPE
 });
-constexpr const DTypeTraits& traits(DType dtype) { return kDTypes[static_cast<std::size_t>(dtype)]; }
+constexpr const DTypeTraits& traits(DType dtype) {
+  return kDTypes[static_cast<std::size_t>(dtype)];
+}
 
 constexpr std::string_view dtype_name(DType dtype) { return traits(dtype).name; }
 constexpr std::size_t dtype_bytes(DType dtype) { return traits(dtype).bytes; }

@@ -48,11 +48,13 @@ class Completeness {
 
   /// `F.stage0.mb3` for an instance that has no node.
   std::string cell_text(Pass pass, std::size_t chunk, std::uint32_t instance) const {
-    std::string text = std::string(pass_name(pass)) + "." + std::string(facts_.text(dag_.chunks[chunk].name));
+    std::string text =
+        std::string(pass_name(pass)) + "." + std::string(facts_.text(dag_.chunks[chunk].name));
     std::string indices;
     for (std::size_t i = dag_.dims.size(); i-- > 0;) {
       if ((split_[chunk] >> i & 1) == 0) continue;
-      indices = "." + std::string(facts_.text(dag_.dims[i].name)) + std::to_string(instance % dag_.dims[i].extent) + indices;
+      indices = "." + std::string(facts_.text(dag_.dims[i].name)) +
+                std::to_string(instance % dag_.dims[i].extent) + indices;
       instance /= dag_.dims[i].extent;
     }
     return text + indices;
@@ -68,25 +70,33 @@ class Completeness {
       if (!runs_body(facts_.kind[i])) continue;
       const Node& node = dag_.nodes[i];
       if (!loss_sums_[node.body.index()].empty()) summing_.push_back(NodeId::at(i));
-      cells.push_back({node.chunk.value(), 0, node.pass, node.pass == Pass::F && node.body == dag_.chunks[node.chunk.index()].recomputed_forward});
+      cells.push_back({node.chunk.value(), 0, node.pass,
+                       node.pass == Pass::F &&
+                           node.body == dag_.chunks[node.chunk.index()].recomputed_forward});
       std::uint32_t mask = 0;
       for (std::size_t d = 0; d < dag_.dims.size(); ++d) {
         if (node.instance.at[d] == Instance::kNone) continue;
         mask |= 1u << d;
-        cells.back().index = cells.back().index * dag_.dims[d].extent + static_cast<std::uint32_t>(node.instance.at[d]);
+        cells.back().index = cells.back().index * dag_.dims[d].extent +
+                             static_cast<std::uint32_t>(node.instance.at[d]);
       }
       std::uint32_t& split = split_[node.chunk.index()];
       if (split == kNone) {
         split = mask;
         first_node[node.chunk.index()] = static_cast<std::uint32_t>(i);
       } else if (split != mask) {
-        facts_.sink
-            .report(Code::incomplete_instances, node.loc, "`{}` and `{}` are split along different dimensions", facts_.name(NodeId::at(i)),
-                    facts_.name(NodeId(first_node[node.chunk.index()])));
+        facts_.sink.report(Code::incomplete_instances, node.loc,
+                           "`{}` and `{}` are split along different dimensions",
+                           facts_.name(NodeId::at(i)),
+                           facts_.name(NodeId(first_node[node.chunk.index()])));
         return;
       }
-      if (!cells.back().recomputed_forward && dag_.chunks[node.chunk.index()].bodies[static_cast<std::size_t>(node.pass)] != node.body) {
-        facts_.sink.report(Code::incomplete_instances, node.loc, "`{}` runs a body that its chunk does not have for this pass", facts_.name(NodeId::at(i)));
+      if (!cells.back().recomputed_forward &&
+          dag_.chunks[node.chunk.index()].bodies[static_cast<std::size_t>(node.pass)] !=
+              node.body) {
+        facts_.sink.report(Code::incomplete_instances, node.loc,
+                           "`{}` runs a body that its chunk does not have for this pass",
+                           facts_.name(NodeId::at(i)));
         return;
       }
     }
@@ -101,7 +111,9 @@ class Completeness {
       // More instances than nodes: some are missing. A table of all of them could be larger than
       // the text.
       if (count > dag_.nodes.size() + 1) {
-        facts_.sink.report(Code::incomplete_instances, dag_.chunks[c].loc, "chunk `{}` has `{}` instances, more than there are nodes", facts_.text(dag_.chunks[c].name), count);
+        facts_.sink.report(Code::incomplete_instances, dag_.chunks[c].loc,
+                           "chunk `{}` has `{}` instances, more than there are nodes",
+                           facts_.text(dag_.chunks[c].name), count);
         return;
       }
       base[c + 1] = base[c] + count;
@@ -110,12 +122,15 @@ class Completeness {
     std::vector<bool> recomputed_forward(base[n]);
     for (const Cell& cell : cells) {
       if (cell.recomputed_forward) recomputed_forward[base[cell.chunk] + cell.index] = true;
-      std::uint8_t& count = seen[base[cell.chunk] + cell.index][static_cast<std::size_t>(cell.pass)];
+      std::uint8_t& count =
+          seen[base[cell.chunk] + cell.index][static_cast<std::size_t>(cell.pass)];
       if (count < 2) ++count;
     }
     for (std::size_t c = 0; c < n && !facts_.enough(); ++c) {
       const dag::Chunk& chunk = dag_.chunks[c];
-      const auto has = [&](Pass pass) { return chunk.bodies[static_cast<std::size_t>(pass)].valid(); };
+      const auto has = [&](Pass pass) {
+        return chunk.bodies[static_cast<std::size_t>(pass)].valid();
+      };
       for (std::size_t k = base[c]; k < base[c + 1] && !facts_.enough(); ++k) {
         const auto count = [&](Pass pass) { return seen[k][static_cast<std::size_t>(pass)]; };
         const auto instance = static_cast<std::uint32_t>(k - base[c]);
@@ -123,12 +138,16 @@ class Completeness {
           if (count(pass) == (wanted ? 1 : 0)) return;
           const std::string name = cell_text(pass, c, instance);
           if (count(pass) > 1) {
-            facts_.sink.report(Code::incomplete_instances, chunk.loc, "`{}` runs more than once", name);
+            facts_.sink.report(Code::incomplete_instances, chunk.loc, "`{}` runs more than once",
+                               name);
           } else if (wanted) {
-            facts_.sink.report(Code::incomplete_instances, chunk.loc, "`{}` is missing", name).hint("the header says that chunk `{}` has this pass", facts_.text(chunk.name));
+            facts_.sink.report(Code::incomplete_instances, chunk.loc, "`{}` is missing", name)
+                .hint("the header says that chunk `{}` has this pass", facts_.text(chunk.name));
           } else {
             facts_.sink.report(Code::incomplete_instances, chunk.loc, "`{}` runs beside {}", name,
-                               pass == Pass::R ? "a forward that keeps what it makes" : "the whole backward or the halves that replace it");
+                               pass == Pass::R
+                                   ? "a forward that keeps what it makes"
+                                   : "the whole backward or the halves that replace it");
           }
         };
         need(Pass::F, has(Pass::F));
@@ -138,7 +157,8 @@ class Completeness {
         }
         need(Pass::R, recomputed_forward[k] || (has(Pass::R) && !chunk.recomputed_forward.valid()));
         const bool can_split = has(Pass::BI) || has(Pass::BW);
-        const bool split = can_split && (!has(Pass::B) || count(Pass::BI) > 0 || count(Pass::BW) > 0);
+        const bool split =
+            can_split && (!has(Pass::B) || count(Pass::BI) > 0 || count(Pass::BW) > 0);
         need(Pass::B, has(Pass::B) && !split);
         need(Pass::BI, has(Pass::BI) && split);
         need(Pass::BW, has(Pass::BW) && split);
@@ -161,11 +181,15 @@ class Completeness {
       const Node& node = dag_.nodes[i];
       if (!of(node)) continue;
       std::vector<NodeId>& known = first[node.chunk.index()];
-      const auto same = std::find_if(known.begin(), known.end(), [&](NodeId id) { return facts_.node(id).devices == node.devices; });
+      const auto same = std::find_if(known.begin(), known.end(), [&](NodeId id) {
+        return facts_.node(id).devices == node.devices;
+      });
       if (same == known.end()) {
         known.push_back(NodeId::at(i));
       } else if (of(facts_.node(*same)) != of(node)) {
-        facts_.sink.report(Code::wrong_edge, node.loc, "`{}` and `{}` divide their samples over different axes", facts_.name(NodeId::at(i)), facts_.name(*same));
+        facts_.sink.report(Code::wrong_edge, node.loc,
+                           "`{}` and `{}` divide their samples over different axes",
+                           facts_.name(NodeId::at(i)), facts_.name(*same));
       }
     }
   }
@@ -183,23 +207,30 @@ class Completeness {
     }
     for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
       const NodeKind kind = facts_.kind[i];
-      const bool passes_on = is_communication(kind) || adds_in_place(kind) || kind == NodeKind::load || kind == NodeKind::count;
+      const bool passes_on = is_communication(kind) || adds_in_place(kind) ||
+                             kind == NodeKind::load || kind == NodeKind::count;
       // Other checks report unread outputs of other kinds; parameters may stay unread.
       if (!passes_on || gathers_shards(kind)) continue;
       if (facts_.enough()) return;
       const Node& node = dag_.nodes[i];
       for (std::uint32_t k = 0; k < node.num_outputs; ++k) {
-        if (!is_read(NodeId::at(i), k)) facts_.sink.report(Code::wrong_edge, node.loc, "nothing reads output `{}` of `{}`", k, facts_.name(NodeId::at(i)));
+        if (!is_read(NodeId::at(i), k))
+          facts_.sink.report(Code::wrong_edge, node.loc, "nothing reads output `{}` of `{}`", k,
+                             facts_.name(NodeId::at(i)));
       }
     }
   }
 
   /// A collective gives its result to all members, even if only one of them reads it.
   bool is_read(NodeId id, std::uint32_t output) const {
-    const auto read_at = [&](NodeId node) { return read_[facts_.output_base[node.index()] + output]; };
+    const auto read_at = [&](NodeId node) {
+      return read_[facts_.output_base[node.index()] + output];
+    };
     if (!is_collective(facts_.kind[id.index()])) return read_at(id);
     const auto& members = dag_.comms[facts_.node(id).comm.index()].members;
-    return std::any_of(members.begin(), members.end(), [&](NodeId member) { return output < facts_.outputs_of(member) && read_at(member); });
+    return std::any_of(members.begin(), members.end(), [&](NodeId member) {
+      return output < facts_.outputs_of(member) && read_at(member);
+    });
   }
 
   // ---- parameters
@@ -212,7 +243,9 @@ class Completeness {
     }
     for (std::size_t p = 0; p < dag_.params.size() && !facts_.enough(); ++p) {
       if (buckets_of[p] == 1) continue;
-      facts_.sink.report(Code::wrong_update, dag_.params[p].loc, "parameter `{}` stands in `{}` buckets; it is updated in one", facts_.text(dag_.params[p].name), buckets_of[p]);
+      facts_.sink.report(Code::wrong_update, dag_.params[p].loc,
+                         "parameter `{}` stands in `{}` buckets; it is updated in one",
+                         facts_.text(dag_.params[p].name), buckets_of[p]);
     }
     for (auto* list : {&updates_of_, &sums_of_, &copies_of_}) list->assign(dag_.buckets.size(), {});
     trained_.assign(dag_.buckets.size(), false);
@@ -223,7 +256,10 @@ class Completeness {
       if (writes_state(node.kind)) updates_of_[b].push_back(id);
       if (copies_to_or_from_host(node.kind)) copies_of_[b].push_back(id);
       if (node.kind == NodeKind::sum_squares) sums_of_[b].push_back(id);
-      if (node.kind == NodeKind::sum_squares || adds_in_place(node.kind) || reduces_members(node.kind) || (gathers_shards(node.kind) && !dag_.shards_parameters(dag_.buckets[b]))) trained_[b] = true;
+      if (node.kind == NodeKind::sum_squares || adds_in_place(node.kind) ||
+          reduces_members(node.kind) ||
+          (gathers_shards(node.kind) && !dag_.shards_parameters(dag_.buckets[b])))
+        trained_[b] = true;
     }
     for (std::size_t b = 0; b < dag_.buckets.size() && !facts_.enough(); ++b) {
       const dag::Bucket& bucket = dag_.buckets[b];
@@ -231,18 +267,27 @@ class Completeness {
       // reads all contributions of all devices.
       const bool owners = !bucket.owners.empty();
       const bool frozen = dag_.frozen(bucket);
-      const std::size_t wanted = dag_.forward_only || frozen ? 0 : owners ? bucket.owners.size() : 1;
+      const std::size_t wanted = dag_.forward_only || frozen ? 0
+                                 : owners                    ? bucket.owners.size()
+                                                             : 1;
       if (updates_of_[b].size() != wanted || (!owners && dag_.level >= Level::communicating)) {
-        facts_.sink.report(Code::wrong_update, bucket.loc, "bucket `{}` has `{}` updates where it needs `{}`", facts_.text(bucket.name), updates_of_[b].size(), wanted);
+        facts_.sink.report(Code::wrong_update, bucket.loc,
+                           "bucket `{}` has `{}` updates where it needs `{}`",
+                           facts_.text(bucket.name), updates_of_[b].size(), wanted);
         continue;
       }
       if (!copied_once(b)) continue;
-      if (std::any_of(bucket.params.begin(), bucket.params.end(), [&](tensor::ParamId param) { return dag_.params[param.index()].frozen; })) frozen_bucket(b);
+      if (std::any_of(bucket.params.begin(), bucket.params.end(),
+                      [&](tensor::ParamId param) { return dag_.params[param.index()].frozen; }))
+        frozen_bucket(b);
       if (dag_.forward_only || frozen) continue;
       for (const DeviceSetId owner : bucket.owners) {
         const auto at = [&](NodeId id) { return facts_.node(id).devices == owner; };
         const auto count = std::count_if(updates_of_[b].begin(), updates_of_[b].end(), at);
-        if (count != 1) facts_.sink.report(Code::wrong_update, bucket.loc, "bucket `{}` has `{}` updates on its owner `{}`", facts_.text(bucket.name), count, facts_.text(owner));
+        if (count != 1)
+          facts_.sink.report(Code::wrong_update, bucket.loc,
+                             "bucket `{}` has `{}` updates on its owner `{}`",
+                             facts_.text(bucket.name), count, facts_.text(owner));
       }
     }
   }
@@ -250,8 +295,13 @@ class Completeness {
   void nothing_frozen() {
     for (const dag::Body& body : dag_.bodies) {
       for (const dag::BodyPort& port : body.outputs) {
-        if (port.kind != PortKind::grad || !dag_.params[port.param.index()].frozen || facts_.enough()) continue;
-        facts_.sink.report(Code::wrong_frozen, dag_.params[port.param.index()].loc, "body `{}` makes a gradient of `{}`, which is frozen", facts_.text(body.name), facts_.text(dag_.params[port.param.index()].name));
+        if (port.kind != PortKind::grad || !dag_.params[port.param.index()].frozen ||
+            facts_.enough())
+          continue;
+        facts_.sink.report(Code::wrong_frozen, dag_.params[port.param.index()].loc,
+                           "body `{}` makes a gradient of `{}`, which is frozen",
+                           facts_.text(body.name),
+                           facts_.text(dag_.params[port.param.index()].name));
       }
     }
   }
@@ -260,18 +310,24 @@ class Completeness {
   /// it; other state is not.
   bool copied_once(std::size_t b) {
     const dag::Bucket& bucket = dag_.buckets[b];
-    const std::size_t wanted = bucket.state_on_host && !dag_.forward_only && !dag_.frozen(bucket) ? bucket.owners.size() : 0;
+    const std::size_t wanted = bucket.state_on_host && !dag_.forward_only && !dag_.frozen(bucket)
+                                   ? bucket.owners.size()
+                                   : 0;
     for (const bool fetches : {true, false}) {
       std::vector<DeviceSetId> found;
       for (const NodeId id : copies_of_[b]) {
-        if (returns_to_device(facts_.node(id).kind) == fetches) found.push_back(facts_.node(id).devices);
+        if (returns_to_device(facts_.node(id).kind) == fetches)
+          found.push_back(facts_.node(id).devices);
       }
       std::vector<DeviceSetId> owners(bucket.owners.begin(), bucket.owners.end());
       std::sort(found.begin(), found.end());
       std::sort(owners.begin(), owners.end());
       if (wanted == 0 ? found.empty() : found == owners) continue;
-      facts_.sink.report(Code::wrong_update, bucket.loc, "the optimizer state of bucket `{}` is copied `{}` times {} the host where `{}` owners update it{}", facts_.text(bucket.name), found.size(),
-                         fetches ? "from" : "to", wanted, bucket.state_on_host ? "" : ", and it is on the device");
+      facts_.sink.report(
+          Code::wrong_update, bucket.loc,
+          "the optimizer state of bucket `{}` is copied `{}` times {} the host where `{}` owners update it{}",
+          facts_.text(bucket.name), found.size(), fetches ? "from" : "to", wanted,
+          bucket.state_on_host ? "" : ", and it is on the device");
       return false;
     }
     return true;
@@ -282,11 +338,22 @@ class Completeness {
   void frozen_bucket(std::size_t b) {
     const dag::Bucket& bucket = dag_.buckets[b];
     if (dag_.frozen(bucket) && b + 1 < dag_.buckets.size() && !dag_.frozen(dag_.buckets[b + 1])) {
-      facts_.sink.report(Code::wrong_frozen, bucket.loc, "bucket `{}` is frozen, and `{}` after it is not; frozen buckets come last", facts_.text(bucket.name), facts_.text(dag_.buckets[b + 1].name));
+      facts_.sink.report(
+          Code::wrong_frozen, bucket.loc,
+          "bucket `{}` is frozen, and `{}` after it is not; frozen buckets come last",
+          facts_.text(bucket.name), facts_.text(dag_.buckets[b + 1].name));
     }
-    const bool all = std::all_of(bucket.params.begin(), bucket.params.end(), [&](tensor::ParamId param) { return dag_.params[param.index()].frozen; });
-    if (all && !trained_[b] && bucket.unreduced.replicated() && bucket.state.replicated() && bucket.gradients.replicated()) return;
-    facts_.sink.report(Code::wrong_frozen, bucket.loc, "bucket `{}` holds frozen parameters, and {}", facts_.text(bucket.name), !all ? "one that is trained" : trained_[b] ? "has nodes that add, reduce, sum or gather it" : "says axes of a reduction");
+    const bool all =
+        std::all_of(bucket.params.begin(), bucket.params.end(),
+                    [&](tensor::ParamId param) { return dag_.params[param.index()].frozen; });
+    if (all && !trained_[b] && bucket.unreduced.replicated() && bucket.state.replicated() &&
+        bucket.gradients.replicated())
+      return;
+    facts_.sink.report(Code::wrong_frozen, bucket.loc,
+                       "bucket `{}` holds frozen parameters, and {}", facts_.text(bucket.name),
+                       !all          ? "one that is trained"
+                       : trained_[b] ? "has nodes that add, reduce, sum or gather it"
+                                     : "says axes of a reduction");
   }
 
   // ---- norms and reports
@@ -296,8 +363,11 @@ class Completeness {
     if (dag_.level < Level::communicating) return;
     for (std::size_t b = 0; b < dag_.buckets.size() && !facts_.enough(); ++b) {
       const std::vector<NodeId>& sums = sums_of_[b];
-      if (sums.size() > 1 || (sums.size() == 1 && !dag_.buckets[b].owners.empty() && facts_.node(sums[0]).devices != dag_.buckets[b].owners[0])) {
-        facts_.sink.report(Code::wrong_norm, dag_.buckets[b].loc, "the squares of bucket `{}` are summed once, at its first owner", facts_.text(dag_.buckets[b].name));
+      if (sums.size() > 1 || (sums.size() == 1 && !dag_.buckets[b].owners.empty() &&
+                              facts_.node(sums[0]).devices != dag_.buckets[b].owners[0])) {
+        facts_.sink.report(Code::wrong_norm, dag_.buckets[b].loc,
+                           "the squares of bucket `{}` are summed once, at its first owner",
+                           facts_.text(dag_.buckets[b].name));
       }
     }
     for (const NodeId id : facts_.around) {
@@ -309,9 +379,15 @@ class Completeness {
         const Port origin = loss_origin(facts_, sources[0].source, over);
         const Node& maker = facts_.node(origin.node);
         const std::size_t bucket = sources[0].port;
-        if (maker.kind == NodeKind::sum_squares && maker.subject.bucket().index() == bucket && over == sharded_over(dag_, dag_.buckets[bucket])) return;
-        facts_.sink.report(Code::wrong_norm, node.loc, "input `{}` of `{}` is not the sum of squares of bucket `{}`", sources[0].port, facts_.name(id),
-                           sources[0].port < dag_.buckets.size() ? facts_.text(dag_.buckets[sources[0].port].name) : "");
+        if (maker.kind == NodeKind::sum_squares && maker.subject.bucket().index() == bucket &&
+            over == sharded_over(dag_, dag_.buckets[bucket]))
+          return;
+        facts_.sink.report(Code::wrong_norm, node.loc,
+                           "input `{}` of `{}` is not the sum of squares of bucket `{}`",
+                           sources[0].port, facts_.name(id),
+                           sources[0].port < dag_.buckets.size()
+                               ? facts_.text(dag_.buckets[sources[0].port].name)
+                               : "");
       });
     }
   }
@@ -325,7 +401,8 @@ class Completeness {
   /// If samples have weights, the weights select their sums before the reduction.
   static std::int64_t summed_elements(const tensor::Graph& graph, tensor::ValueId summed) {
     const tensor::NodeId selected = graph.value(summed).def;
-    if (!selected.valid() || graph.node(selected).op != tensor::Op::select_ge) return graph.type(summed).elements();
+    if (!selected.valid() || graph.node(selected).op != tensor::Op::select_ge)
+      return graph.type(summed).elements();
     const tensor::ValueId rows = graph.operands(graph.node(selected))[2];
     const tensor::NodeId maker = graph.value(rows).def;
     const bool sums = maker.valid() && graph.node(maker).op == tensor::Op::sum;
@@ -334,10 +411,12 @@ class Completeness {
 
   void add_elements(std::uint32_t loss, const Node& maker, std::uint32_t output) {
     const dag::Body& body = body_of(maker);
-    std::int64_t& of_output = elements_of_output_.try_emplace({maker.body.value(), output}, kUnknown).first->second;
+    std::int64_t& of_output =
+        elements_of_output_.try_emplace({maker.body.value(), output}, kUnknown).first->second;
     for (const tensor::Node& op : body.graph.nodes()) {
       if (of_output != kUnknown) break;
-      if (op.op == tensor::Op::sum && body.graph.result(op) == body.outputs[output].value) of_output = summed_elements(body.graph, body.graph.operands(op)[0]);
+      if (op.op == tensor::Op::sum && body.graph.result(op) == body.outputs[output].value)
+        of_output = summed_elements(body.graph, body.graph.operands(op)[0]);
     }
     if (of_output == kUnknown) {
       elements_[loss].unknown = true;
@@ -361,45 +440,65 @@ class Completeness {
       const bool norm = node.subject.is_norm();
       ++(norm ? of_norm : reports[loss.index()]);
       // The count follows.
-      const std::size_t sums = node.num_inputs - (!norm && dag_.losses[loss.index()].mask ? 1u : 0u);
+      const std::size_t sums =
+          node.num_inputs - (!norm && dag_.losses[loss.index()].mask ? 1u : 0u);
       for_each_port(dag_, node, [&](std::span<const Input> sources) {
         if (sources[0].port >= sums) return;
         AxisMask over = 0;
         const Port origin = loss_origin(facts_, sources[0].source, over);
         const Node& maker = facts_.node(origin.node);
         if (norm) {
-          if (maker.kind != NodeKind::norm) facts_.sink.report(Code::wrong_report, node.loc, "`{}` reads `{}`, which is no norm", facts_.name(id), facts_.text(origin));
+          if (maker.kind != NodeKind::norm)
+            facts_.sink.report(Code::wrong_report, node.loc, "`{}` reads `{}`, which is no norm",
+                               facts_.name(id), facts_.text(origin));
           return;
         }
-        const dag::BodyPort* port = runs_body(maker.kind) ? &body_of(maker).outputs[origin.index] : nullptr;
+        const dag::BodyPort* port =
+            runs_body(maker.kind) ? &body_of(maker).outputs[origin.index] : nullptr;
         const bool shared = port != nullptr && facts_.shared_body[maker.body.index()];
-        if (port == nullptr || port->kind != PortKind::loss_sum || (port->loss != loss && !shared)) {
-          facts_.sink.report(Code::wrong_report, node.loc, "`{}` reads `{}`, which is no sum of that loss", facts_.name(id), facts_.text(origin));
+        if (port == nullptr || port->kind != PortKind::loss_sum ||
+            (port->loss != loss && !shared)) {
+          facts_.sink.report(Code::wrong_report, node.loc,
+                             "`{}` reads `{}`, which is no sum of that loss", facts_.name(id),
+                             facts_.text(origin));
           return;
         }
         add_elements(loss.value(), maker, origin.index);
         if (++counted[facts_.output(origin)] > 1) {
-          facts_.sink.report(Code::wrong_report, node.loc, "`{}` counts `{}` more than once", facts_.name(id), facts_.text(origin));
+          facts_.sink.report(Code::wrong_report, node.loc, "`{}` counts `{}` more than once",
+                             facts_.name(id), facts_.text(origin));
         }
         if (dag_.level >= Level::communicating && over != summed_over(dag_, maker, origin.index)) {
-          facts_.sink.report(Code::wrong_report, node.loc, "the loss sum `{}` is not added over exactly the devices that hold parts of the batch", facts_.text(origin));
+          facts_.sink.report(
+              Code::wrong_report, node.loc,
+              "the loss sum `{}` is not added over exactly the devices that hold parts of the batch",
+              facts_.text(origin));
         }
       });
     }
     for (std::size_t l = 0; l < dag_.losses.size() && !facts_.enough(); ++l) {
-      if (reports[l] != 1) facts_.sink.report(Code::wrong_report, dag_.losses[l].loc, "loss `{}` has `{}` reports; it needs one", facts_.text(dag_.losses[l].name), reports[l]);
-      if (!facts_.ok() || elements_[l].unknown || elements_[l].summed == dag_.losses[l].count) continue;
-      facts_.sink.report(Code::wrong_report, dag_.losses[l].loc, "loss `{}` says `{}` elements, and its bodies sum `{}`", facts_.text(dag_.losses[l].name), dag_.losses[l].count,
+      if (reports[l] != 1)
+        facts_.sink.report(Code::wrong_report, dag_.losses[l].loc,
+                           "loss `{}` has `{}` reports; it needs one",
+                           facts_.text(dag_.losses[l].name), reports[l]);
+      if (!facts_.ok() || elements_[l].unknown || elements_[l].summed == dag_.losses[l].count)
+        continue;
+      facts_.sink.report(Code::wrong_report, dag_.losses[l].loc,
+                         "loss `{}` says `{}` elements, and its bodies sum `{}`",
+                         facts_.text(dag_.losses[l].name), dag_.losses[l].count,
                          elements_[l].summed);
     }
     if (norm_node.valid() && of_norm != 1) {
-      facts_.sink.report(Code::wrong_report, facts_.loc(norm_node), "the norm of the gradients has `{}` reports; it needs one", of_norm);
+      facts_.sink.report(Code::wrong_report, facts_.loc(norm_node),
+                         "the norm of the gradients has `{}` reports; it needs one", of_norm);
     }
     for (const NodeId id : summing_) {
       if (facts_.enough()) break;
       const Node& node = facts_.node(id);
       for (const std::uint32_t k : loss_sums_[node.body.index()]) {
-        if (counted[facts_.output({id, k})] == 0) facts_.sink.report(Code::wrong_report, node.loc, "the loss sum `{}` reaches no report", facts_.text(Port{id, k}));
+        if (counted[facts_.output({id, k})] == 0)
+          facts_.sink.report(Code::wrong_report, node.loc, "the loss sum `{}` reaches no report",
+                             facts_.text(Port{id, k}));
       }
     }
   }
@@ -408,10 +507,10 @@ class Completeness {
   const Dag& dag_;
   std::vector<std::uint32_t> split_;  // per chunk: the dimensions its nodes are split along
   std::vector<std::vector<std::uint32_t>> loss_sums_;  // per body: those outputs
-  std::vector<NodeId> summing_;       // the chunk nodes that compute loss sums
-  std::vector<bool> read_;             // per output
+  std::vector<NodeId> summing_;                        // the chunk nodes that compute loss sums
+  std::vector<bool> read_;                             // per output
   std::vector<std::vector<NodeId>> updates_of_, sums_of_, copies_of_;  // per bucket
-  std::vector<bool> trained_;         // per bucket: it has nodes that only trained buckets may have
+  std::vector<bool> trained_;  // per bucket: it has nodes that only trained buckets may have
   static constexpr std::int64_t kUnknown = -1;
   // Per body and output that sums a loss.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> elements_of_output_;

@@ -41,12 +41,12 @@ struct FactTables {
   // Per output: the output that first made its value; a recv, an all_gather_v or a copy passes
   // values on.
   std::vector<std::uint32_t> origin;
-  std::vector<std::uint32_t> owner;        // per output: its node
+  std::vector<std::uint32_t> owner;  // per output: its node
   // Per body: several chunks use it, so its ports name the values of one of them.
   std::vector<bool> shared_body;
   // Per node, in a compact table, because edges visit nodes at random.
   std::vector<NodeKind> kind;
-  std::vector<NodeId> around;              // the few nodes that are no chunk, load, send or recv
+  std::vector<NodeId> around;  // the few nodes that are no chunk, load, send or recv
   // Per node: its place in the global order; empty if the order does not contain every node once.
   std::vector<std::uint32_t> position;
   std::vector<std::int64_t> output_bytes;  // per output: local size
@@ -58,9 +58,11 @@ struct FactTables {
 };
 
 struct Facts {
-  Facts(const Dag& dag, DiagnosticSink& sink) : dag(dag), sink(sink), errors_before(sink.error_count()) {}
+  Facts(const Dag& dag, DiagnosticSink& sink)
+      : dag(dag), sink(sink), errors_before(sink.error_count()) {}
   /// The same facts with another sink. They share the tables, which must not change afterwards.
-  Facts(const Facts& facts, DiagnosticSink& sink) : dag(facts.dag), sink(sink), errors_before(sink.error_count()), tables(facts.tables) {}
+  Facts(const Facts& facts, DiagnosticSink& sink)
+      : dag(facts.dag), sink(sink), errors_before(sink.error_count()), tables(facts.tables) {}
 
   const Dag& dag;
   DiagnosticSink& sink;
@@ -78,8 +80,12 @@ struct Facts {
   std::vector<std::uint32_t>& added_to = tables->added_to;
 
   std::uint32_t output(Port port) const { return output_base[port.node.index()] + port.index; }
-  std::uint32_t outputs_of(NodeId node) const { return output_base[node.index() + 1] - output_base[node.index()]; }
-  Port port(std::uint32_t output) const { return {NodeId(owner[output]), output - output_base[owner[output]]}; }
+  std::uint32_t outputs_of(NodeId node) const {
+    return output_base[node.index() + 1] - output_base[node.index()];
+  }
+  Port port(std::uint32_t output) const {
+    return {NodeId(owner[output]), output - output_base[owner[output]]};
+  }
   Port origin_of(Port source) const { return port(origin[output(source)]); }
 
   Reports reports() const { return {sink, errors_before}; }
@@ -87,7 +93,9 @@ struct Facts {
   bool enough() const { return reports().enough(); }
   const Node& node(NodeId id) const { return dag.nodes[id.index()]; }
   std::string name(NodeId id) const { return dag.name(id); }
-  std::string text(Port port) const { return port.index == 0 ? name(port.node) : name(port.node) + ":" + std::to_string(port.index); }
+  std::string text(Port port) const {
+    return port.index == 0 ? name(port.node) : name(port.node) + ":" + std::to_string(port.index);
+  }
   std::string text(DeviceSetId set) const { return dag.text(set); }
   std::string_view text(Symbol symbol) const { return dag.context->text(symbol); }
   LocId loc(NodeId id) const { return node(id).loc; }

@@ -27,7 +27,9 @@ class Values {
   }
 
   const tensor::Type& type(std::uint32_t output) const { return types_[output_type_[output]]; }
-  bool same_type(std::uint32_t output, dag::BodyId body, std::uint32_t input) const { return output_type_[output] == input_types_[first_input_type_[body.index()] + input]; }
+  bool same_type(std::uint32_t output, dag::BodyId body, std::uint32_t input) const {
+    return output_type_[output] == input_types_[first_input_type_[body.index()] + input];
+  }
 
  private:
   /// True if there is a global order in which every node is after its dependencies, which proves
@@ -38,7 +40,9 @@ class Values {
     for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
       const Node& node = dag_.nodes[i];
       for (const Input& input : dag_.inputs_of(node)) {
-        if (input.cls != EdgeClass::param && input.source.node.valid() && position[input.source.node.index()] >= position[i]) return false;
+        if (input.cls != EdgeClass::param && input.source.node.valid() &&
+            position[input.source.node.index()] >= position[i])
+          return false;
       }
       if (is_recv(node.kind)) {
         const NodeId send = dag_.comms[node.comm.index()].members.front();
@@ -46,7 +50,9 @@ class Values {
       } else if (takes_from_members(node)) {
         for (const NodeId member : dag_.comms[node.comm.index()].members) {
           for (const Input& input : dag_.inputs_of(facts_.node(member))) {
-            if (input.cls != EdgeClass::param && input.source.node.valid() && position[input.source.node.index()] >= position[i]) return false;
+            if (input.cls != EdgeClass::param && input.source.node.valid() &&
+                position[input.source.node.index()] >= position[i])
+              return false;
           }
         }
       }
@@ -56,7 +62,9 @@ class Values {
 
   /// Its outputs come from inputs of other members: an all_gather_v, or an all_reduce to which it
   /// contributes nothing.
-  static bool takes_from_members(const Node& node) { return gathers_lists(node.kind) || (reduces_members(node.kind) && node.num_inputs == 0); }
+  static bool takes_from_members(const Node& node) {
+    return gathers_lists(node.kind) || (reduces_members(node.kind) && node.num_inputs == 0);
+  }
 
   /// Kahn's algorithm over data and grad edges, and over communication: a recv depends on its send,
   /// a node that takes from members depends on the inputs of all of them. One such node per
@@ -66,12 +74,14 @@ class Values {
     std::vector<std::uint32_t> first(n + 1, 0), pending(n, 0), taker(dag_.comms.size(), kNone);
     for (std::size_t i = 0; i < n; ++i) {
       const Node& node = dag_.nodes[i];
-      if (takes_from_members(node) && taker[node.comm.index()] == kNone) taker[node.comm.index()] = static_cast<std::uint32_t>(i);
+      if (takes_from_members(node) && taker[node.comm.index()] == kNone)
+        taker[node.comm.index()] = static_cast<std::uint32_t>(i);
     }
     const auto for_each_source = [&](std::uint32_t i, auto visit) {
       const auto inputs = [&](const Node& of) {
         for (const Input& input : dag_.inputs_of(of)) {
-          if (input.cls != EdgeClass::param && input.source.node.valid()) visit(input.source.node.value());
+          if (input.cls != EdgeClass::param && input.source.node.valid())
+            visit(input.source.node.value());
         }
       };
       const Node& node = dag_.nodes[i];
@@ -123,7 +133,9 @@ class Values {
       });
       at = next;
     }
-    auto report = facts_.sink.report(Code::cyclic_dag, dag_.nodes[at].loc, "the value of `{}` depends on itself", facts_.name(NodeId(at)));
+    auto report =
+        facts_.sink.report(Code::cyclic_dag, dag_.nodes[at].loc,
+                           "the value of `{}` depends on itself", facts_.name(NodeId(at)));
     for (std::size_t k = seen[at]; k < path.size(); ++k) {
       const NodeId node(path[k]), source(k + 1 < path.size() ? path[k + 1] : at);
       report.related(facts_.loc(node), "`{}` reads `{}`", facts_.name(node), facts_.name(source));
@@ -137,7 +149,9 @@ class Values {
     std::iota(origin.begin(), origin.end(), 0u);
     std::vector<std::uint32_t> passed_on;
     for (std::uint32_t i = 0; i < dag_.nodes.size(); ++i) {
-      if (!is_recv(facts_.kind[i]) && !gathers_lists(facts_.kind[i]) && !copies_to_or_from_host(facts_.kind[i])) continue;
+      if (!is_recv(facts_.kind[i]) && !gathers_lists(facts_.kind[i]) &&
+          !copies_to_or_from_host(facts_.kind[i]))
+        continue;
       std::uint32_t next = facts_.output_base[i];
       for (const NodeId member : dag_.comms[dag_.nodes[i].comm.index()].members) {
         const Node& other = facts_.node(member);
@@ -170,7 +184,8 @@ class Values {
   }
 
   std::uint32_t find_number(const tensor::Type& type) {
-    std::vector<std::uint32_t>& alike = alike_[type.bytes() * 31 + static_cast<std::int64_t>(type.dims.size())];
+    std::vector<std::uint32_t>& alike =
+        alike_[type.bytes() * 31 + static_cast<std::int64_t>(type.dims.size())];
     for (const std::uint32_t number : alike) {
       if (types_[number] == type) return number;
     }
@@ -186,20 +201,24 @@ class Values {
     for (const dag::Body& body : dag_.bodies) {
       first_input_type_.push_back(static_cast<std::uint32_t>(input_types_.size()));
       first_output_type.push_back(static_cast<std::uint32_t>(output_types.size()));
-      for (const dag::BodyPort& port : body.inputs) input_types_.push_back(number_of(body.graph.type(port.value)));
-      for (const dag::BodyPort& port : body.outputs) output_types.push_back(number_of(body.graph.type(port.value)));
+      for (const dag::BodyPort& port : body.inputs)
+        input_types_.push_back(number_of(body.graph.type(port.value)));
+      for (const dag::BodyPort& port : body.outputs)
+        output_types.push_back(number_of(body.graph.type(port.value)));
     }
     const std::size_t outputs = facts_.owner.size();
     output_type_.resize(outputs);
     for (std::uint32_t i = 0; i < dag_.nodes.size(); ++i) {
       const std::uint32_t first = facts_.output_base[i], count = facts_.output_base[i + 1] - first;
       if (runs_body(facts_.kind[i])) {
-        const std::uint32_t* const types = output_types.data() + first_output_type[dag_.nodes[i].body.index()];
+        const std::uint32_t* const types =
+            output_types.data() + first_output_type[dag_.nodes[i].body.index()];
         std::copy(types, types + count, output_type_.begin() + first);
         continue;
       }
       for (std::uint32_t k = 0; k < count; ++k) {
-        if (facts_.origin[first + k] == first + k) output_type_[first + k] = number_of(dag_.output_type({NodeId(i), k}));
+        if (facts_.origin[first + k] == first + k)
+          output_type_[first + k] = number_of(dag_.output_type({NodeId(i), k}));
       }
     }
     std::vector<std::int64_t> bytes;
@@ -213,13 +232,13 @@ class Values {
 
   Facts& facts_;
   const Dag& dag_;
-  std::vector<tensor::Type> types_;                                        // the types that occur
-  const tensor::Type* last_ = nullptr;                                     // the last one requested
+  std::vector<tensor::Type> types_;     // the types that occur
+  const tensor::Type* last_ = nullptr;  // the last one requested
   std::uint32_t last_number_ = 0;
-  std::unordered_map<std::int64_t, std::vector<std::uint32_t>> alike_;     // by size: their numbers
+  std::unordered_map<std::int64_t, std::vector<std::uint32_t>> alike_;  // by size: their numbers
   // Per body, and per input port of each: the type.
   std::vector<std::uint32_t> first_input_type_, input_types_;
-  std::vector<std::uint32_t> output_type_;                                 // per output
+  std::vector<std::uint32_t> output_type_;  // per output
 };
 
 /// Checks the edges into one node at a time.
@@ -241,39 +260,30 @@ class Edges {
     });
     std::uint32_t needed = expected;
     switch (node.kind) {
-      case NodeKind::chunk:
-        needed = static_cast<std::uint32_t>(body_of(node).inputs.size());
-        break;
+      case NodeKind::chunk: needed = static_cast<std::uint32_t>(body_of(node).inputs.size()); break;
       case NodeKind::load:
         samples(id, node);
         needed = 0;
         break;
-      case NodeKind::recv:
-        needed = 0;
-        break;
-      case NodeKind::accumulate:
-        needed = dag_.adds_shards(node) ? 1 : params_of(node);
-        break;
-      case NodeKind::sum_squares:
-        needed = dag_.gradient_values(bucket_of(node));
-        break;
+      case NodeKind::recv: needed = 0; break;
+      case NodeKind::accumulate: needed = dag_.adds_shards(node) ? 1 : params_of(node); break;
+      case NodeKind::sum_squares: needed = dag_.gradient_values(bucket_of(node)); break;
       case NodeKind::update:
-        needed = dag_.gradient_values(bucket_of(node)) + (bucket_of(node).state_on_host ? 1 : 0) + (dag_.settings.optimizer && dag_.settings.optimizer->clip && dag_.level >= Level::communicating ? 1 : 0);
+        needed = dag_.gradient_values(bucket_of(node)) + (bucket_of(node).state_on_host ? 1 : 0) +
+                 (dag_.settings.optimizer && dag_.settings.optimizer->clip &&
+                          dag_.level >= Level::communicating
+                      ? 1
+                      : 0);
         // Below level communicating the builder of the DAG may leave out clipping.
         if (dag_.level < Level::communicating && expected == needed + 1) needed = expected;
         break;
-      case NodeKind::norm:
-        needed = static_cast<std::uint32_t>(dag_.trained_buckets());
-        break;
-      case NodeKind::reduce_scatter:
-        needed = params_of(node);
-        break;
-      case NodeKind::all_gather:
-        needed = keeps_shard(node) ? 1 : params_of(node);
-        break;
+      case NodeKind::norm: needed = static_cast<std::uint32_t>(dag_.trained_buckets()); break;
+      case NodeKind::reduce_scatter: needed = params_of(node); break;
+      case NodeKind::all_gather: needed = keeps_shard(node) ? 1 : params_of(node); break;
       case NodeKind::all_reduce:
         // An owner that makes no gradients of its own contributes nothing to the sum.
-        if (node.subject.bucket().valid()) needed = expected == 0 ? 0 : dag_.gradient_values(bucket_of(node));
+        if (node.subject.bucket().valid())
+          needed = expected == 0 ? 0 : dag_.gradient_values(bucket_of(node));
         break;
       case NodeKind::count:
       case NodeKind::report:
@@ -287,17 +297,18 @@ class Edges {
         // Offloaded optimizer state at rest is no value, so its fetch has no input.
         needed = node.subject.bucket().valid() ? 0 : std::max(expected, 1u);
         break;
-      case NodeKind::all_gather_v:
-        break;
+      case NodeKind::all_gather_v: break;
     }
-    if (whole && expected != needed) wrong(id, "`{}` has `{}` inputs where it needs `{}`", facts_.name(id), expected, needed);
+    if (whole && expected != needed)
+      wrong(id, "`{}` has `{}` inputs where it needs `{}`", facts_.name(id), expected, needed);
   }
 
  private:
   const dag::Body& body_of(const Node& node) const { return dag_.bodies[node.body.index()]; }
 
   template <typename... Args>
-  DiagnosticBuilder wrong(NodeId id, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
+  DiagnosticBuilder wrong(NodeId id, MessagePattern<std::type_identity_t<Args>...> pattern,
+                          const Args&... args) {
     return facts_.sink.report(Code::wrong_edge, facts_.loc(id), pattern, args...);
   }
 
@@ -306,20 +317,28 @@ class Edges {
     const std::int64_t parts = dag_.samples_divisor(node);
     for (const tensor::Dim& dim : dag_.input_types[node.subject.input().index()].dims) {
       if (!dim.sampled || dim.extent % parts == 0) continue;
-      wrong(id, "`{}` takes one of `{}` equal parts of `{}` samples, which do not divide so", facts_.name(id), parts, dim.extent);
+      wrong(id, "`{}` takes one of `{}` equal parts of `{}` samples, which do not divide so",
+            facts_.name(id), parts, dim.extent);
     }
   }
 
   /// Its bucket is sharded, and the level is one at which shards exist.
-  bool cut(const Node& node) const { return dag_.level >= Level::communicating && dag_.buckets[node.subject.bucket().index()].sharded(); }
+  bool cut(const Node& node) const {
+    return dag_.level >= Level::communicating &&
+           dag_.buckets[node.subject.bucket().index()].sharded();
+  }
 
-  const dag::Bucket& bucket_of(const Node& node) const { return dag_.buckets[node.subject.bucket().index()]; }
+  const dag::Bucket& bucket_of(const Node& node) const {
+    return dag_.buckets[node.subject.bucket().index()];
+  }
   /// Gradients summed over devices are a shard, as one value.
   bool sums_shard(const Node& node) const { return dag_.shards_gradients(bucket_of(node)); }
   /// Devices keep a shard of the parameters; all-gathers of the same step give the full ones.
   bool keeps_shard(const Node& node) const { return dag_.shards_parameters(bucket_of(node)); }
 
-  std::uint32_t params_of(const Node& node) const { return static_cast<std::uint32_t>(dag_.buckets[node.subject.bucket().index()].params.size()); }
+  std::uint32_t params_of(const Node& node) const {
+    return static_cast<std::uint32_t>(dag_.buckets[node.subject.bucket().index()].params.size());
+  }
 
   /// Only fetches read values in the memory of the host, and they read nothing else.
   bool on_device(NodeId id, const Node& node, std::span<const Input> sources) {
@@ -327,7 +346,8 @@ class Edges {
       if (!source.source.node.valid()) continue;
       const bool host = leaves_device(facts_.node(source.source.node).kind);
       if (host == returns_to_device(node.kind)) continue;
-      wrong(id, "`{}` reads `{}`, which is in the memory of the {}", facts_.name(id), facts_.text(source.source), host ? "host" : "device");
+      wrong(id, "`{}` reads `{}`, which is in the memory of the {}", facts_.name(id),
+            facts_.text(source.source), host ? "host" : "device");
       return false;
     }
     return true;
@@ -337,11 +357,16 @@ class Edges {
   bool copied(NodeId id, const Node& node, const Input& input) {
     if (node.subject.bucket().valid()) {
       const Node& maker = facts_.node(input.source.node);
-      if (writes_state(maker.kind) && maker.subject == node.subject && input.cls == EdgeClass::data && dag_.is_optimizer_state(maker, input.source.index)) return true;
-      wrong(id, "input `{}` of `{}` is not the optimizer state that the update of its bucket left", input.port, facts_.name(id));
+      if (writes_state(maker.kind) && maker.subject == node.subject &&
+          input.cls == EdgeClass::data && dag_.is_optimizer_state(maker, input.source.index))
+        return true;
+      wrong(id, "input `{}` of `{}` is not the optimizer state that the update of its bucket left",
+            input.port, facts_.name(id));
       return false;
     }
-    const bool value = input.cls == EdgeClass::data && (returns_to_device(node.kind) || is_activation(facts_.origin_of(input.source)));
+    const bool value =
+        input.cls == EdgeClass::data &&
+        (returns_to_device(node.kind) || is_activation(facts_.origin_of(input.source)));
     if (value) return true;
     wrong(id, "input `{}` of `{}` is no value that a backward reads", input.port, facts_.name(id));
     return false;
@@ -370,7 +395,9 @@ class Edges {
       return;
     }
     if (gathers_shards(node.kind)) return gathered(id, node, source);
-    const bool sums = node.subject.bucket().valid() && (writes_state(node.kind) || node.kind == NodeKind::sum_squares || reduces_members(node.kind));
+    const bool sums = node.subject.bucket().valid() &&
+                      (writes_state(node.kind) || node.kind == NodeKind::sum_squares ||
+                       reduces_members(node.kind));
     if (!sums) return;
     const bool whole = reduces_to_shards(node.kind) || !sums_shard(node);
     if (source.port < (whole ? params_of(node) : 1)) return (void)gradient(id, node, source, whole);
@@ -378,20 +405,24 @@ class Edges {
     const Node& maker = facts_.node(source.source.node);
     if (bucket_of(node).state_on_host && source.port == dag_.inputs_of(node).back().port) {
       if (returns_to_device(maker.kind) && maker.subject == node.subject) return;
-      wrong(id, "the last input of `{}` is the optimizer state of its bucket, not `{}`", facts_.name(id), facts_.text(source.source));
+      wrong(id, "the last input of `{}` is the optimizer state of its bucket, not `{}`",
+            facts_.name(id), facts_.text(source.source));
     } else if (maker.kind != NodeKind::norm) {
-      wrong(id, "the last input of `{}` is the gradient norm, not `{}`", facts_.name(id), facts_.text(source.source));
+      wrong(id, "the last input of `{}` is the gradient norm, not `{}`", facts_.name(id),
+            facts_.text(source.source));
     }
   }
 
   /// Only an in-place sum adds.
   bool one_source(NodeId id, std::span<const Input> sources) {
     if (sources.size() > 1) {
-      wrong(id, "input `{}` of `{}` has `{}` sources; only an `accumulate` adds", sources[0].port, facts_.name(id), sources.size());
+      wrong(id, "input `{}` of `{}` has `{}` sources; only an `accumulate` adds", sources[0].port,
+            facts_.name(id), sources.size());
       return false;
     }
     if (sources[0].cls != EdgeClass::grad) return true;
-    wrong(id, "input `{}` of `{}` is a term of a sum, and only an `accumulate` adds", sources[0].port, facts_.name(id));
+    wrong(id, "input `{}` of `{}` is a term of a sum, and only an `accumulate` adds",
+          sources[0].port, facts_.name(id));
     return false;
   }
 
@@ -403,7 +434,8 @@ class Edges {
     const tensor::Type* fits = nullptr;  // most are of one type
     for (const Input& source : sources) {
       if (source.cls != EdgeClass::grad) {
-        wrong(id, "input `{}` of `{}` adds `{}`, which this class of edge does not bring", source.port, facts_.name(id), facts_.text(source.source));
+        wrong(id, "input `{}` of `{}` adds `{}`, which this class of edge does not bring",
+              source.port, facts_.name(id), facts_.text(source.source));
         return;
       }
       const tensor::Type* const type = &values_.type(facts_.output(source.source));
@@ -416,12 +448,17 @@ class Edges {
   bool gradient(NodeId id, const Node& node, const Input& source, bool whole) {
     const tensor::Type& type = values_.type(facts_.output(source.source));
     if (!whole) {
-      const std::int64_t elements = bucket_elements(dag_, bucket_of(node)) / shares_of(dag_, bucket_of(node));
-      if (type.elements() == elements && type.dtype == tensor::wide(parameter_dtype(dag_, bucket_of(node)))) return true;
-      wrong(id, "`{}` takes a shard of bucket `{}`, and `{}` is none", facts_.name(id), facts_.text(bucket_of(node).name), facts_.text(source.source));
+      const std::int64_t elements =
+          bucket_elements(dag_, bucket_of(node)) / shares_of(dag_, bucket_of(node));
+      if (type.elements() == elements &&
+          type.dtype == tensor::wide(parameter_dtype(dag_, bucket_of(node))))
+        return true;
+      wrong(id, "`{}` takes a shard of bucket `{}`, and `{}` is none", facts_.name(id),
+            facts_.text(bucket_of(node).name), facts_.text(source.source));
       return false;
     }
-    const tensor::Type wanted = tensor::gradient_type(dag_.param_types[bucket_of(node).params[source.port].index()]);
+    const tensor::Type wanted =
+        tensor::gradient_type(dag_.param_types[bucket_of(node).params[source.port].index()]);
     if (type.dtype == wanted.dtype && type.elements() == wanted.elements()) return true;
     types(id, source.port, source.source, wanted);
     return false;
@@ -431,29 +468,42 @@ class Edges {
   /// the previous one if the parameters are sharded at rest.
   void gathered(NodeId id, const Node& node, const Input& input) {
     if (keeps_shard(node)) {
-      const bool update = !input.source.node.valid() || (writes_state(facts_.node(input.source.node).kind) && facts_.node(input.source.node).subject.bucket() == node.subject.bucket());
+      const bool update =
+          !input.source.node.valid() ||
+          (writes_state(facts_.node(input.source.node).kind) &&
+           facts_.node(input.source.node).subject.bucket() == node.subject.bucket());
       if (update && input.cls == EdgeClass::param && input.source.index == 0) return;
-      wrong(id, "the input of `{}` is not the shard of parameters that the update of its bucket left", facts_.name(id));
+      wrong(id,
+            "the input of `{}` is not the shard of parameters that the update of its bucket left",
+            facts_.name(id));
       return;
     }
     const Node& maker = facts_.node(input.source.node);
-    if (writes_state(maker.kind) && maker.subject.bucket() == node.subject.bucket() && input.source.index == input.port && input.cls == EdgeClass::data) return;
-    wrong(id, "input `{}` of `{}` is no parameter that the update of its bucket leaves, but `{}`", input.port, facts_.name(id), facts_.text(input.source));
+    if (writes_state(maker.kind) && maker.subject.bucket() == node.subject.bucket() &&
+        input.source.index == input.port && input.cls == EdgeClass::data)
+      return;
+    wrong(id, "input `{}` of `{}` is no parameter that the update of its bucket leaves, but `{}`",
+          input.port, facts_.name(id), facts_.text(input.source));
   }
 
   void types(NodeId id, std::uint32_t port, Port source, const tensor::Type& wanted) {
     const SymbolTable& symbols = dag_.context->symbols;
     facts_.sink
-        .report(Code::port_types_differ, facts_.loc(id), "input `{}` of `{}` takes `{}`, `{}` is `{}`", port, facts_.name(id), print(wanted, symbols),
-                facts_.text(source), print(dag_.output_type(source), symbols))
+        .report(Code::port_types_differ, facts_.loc(id),
+                "input `{}` of `{}` takes `{}`, `{}` is `{}`", port, facts_.name(id),
+                print(wanted, symbols), facts_.text(source),
+                print(dag_.output_type(source), symbols))
         .related(facts_.loc(source.node), "`{}` is made here", facts_.name(source.node));
   }
 
   void chunk_port(NodeId id, const Node& node, const Input& edge) {
     const dag::BodyPort& port = body_of(node).inputs[edge.port];
-    if (port.kind == PortKind::param && edge.cls == EdgeClass::data && edge.source.node.valid() && gathers_shards(facts_.node(edge.source.node).kind)) return gathered_param(id, node, edge, port);
+    if (port.kind == PortKind::param && edge.cls == EdgeClass::data && edge.source.node.valid() &&
+        gathers_shards(facts_.node(edge.source.node).kind))
+      return gathered_param(id, node, edge, port);
     if ((edge.cls == EdgeClass::param) != (port.kind == PortKind::param)) {
-      wrong(id, "input `{}` of `{}` is a `{}` port, which this class of edge does not feed", edge.port, facts_.name(id), port_kind_name(port.kind));
+      wrong(id, "input `{}` of `{}` is a `{}` port, which this class of edge does not feed",
+            edge.port, facts_.name(id), port_kind_name(port.kind));
       return;
     }
     if (!edge.source.node.valid()) return forward_param(id, edge, port);
@@ -464,15 +514,19 @@ class Edges {
       // If shards are updated separately, only the all-gather has the full parameter.
       const Port origin = edge.source;
       const Node& maker = facts_.node(origin.node);
-      const bool leaves = maker.makes_parameters() && gathers_shards(maker.kind) == cut(maker) && !keeps_shard(maker);
+      const bool leaves = maker.makes_parameters() && gathers_shards(maker.kind) == cut(maker) &&
+                          !keeps_shard(maker);
       if (!leaves) {
-        wrong(id, "input `{}` of `{}` reads parameter `{}` from `{}`, which does not update it", edge.port, facts_.name(id),
-              facts_.text(dag_.params[port.param.index()].name), facts_.name(origin.node));
+        wrong(id, "input `{}` of `{}` reads parameter `{}` from `{}`, which does not update it",
+              edge.port, facts_.name(id), facts_.text(dag_.params[port.param.index()].name),
+              facts_.name(origin.node));
         return;
       }
-      const tensor::ParamId given = dag_.buckets[maker.subject.bucket().index()].params[origin.index];
+      const tensor::ParamId given =
+          dag_.buckets[maker.subject.bucket().index()].params[origin.index];
       if (!facts_.shared_body[node.body.index()] && given != port.param) {
-        wrong(id, "input `{}` of `{}` is parameter `{}`, the edge brings `{}`", edge.port, facts_.name(id), facts_.text(dag_.params[port.param.index()].name),
+        wrong(id, "input `{}` of `{}` is parameter `{}`, the edge brings `{}`", edge.port,
+              facts_.name(id), facts_.text(dag_.params[port.param.index()].name),
               facts_.text(dag_.params[given.index()].name));
       }
       return;
@@ -480,26 +534,33 @@ class Edges {
     const Port origin = facts_.origin_of(edge.source);
     const Node& maker = facts_.node(origin.node);
     if (port.input.valid()) {
-      if (maker.kind != NodeKind::load || (maker.subject.input() != port.input && !facts_.shared_body[node.body.index()])) {
-        wrong(id, "input `{}` of `{}` is the model's input `{}`, the edge brings `{}`", edge.port, facts_.name(id),
-              facts_.text(dag_.inputs[port.input.index()].name), facts_.text(edge.source));
+      if (maker.kind != NodeKind::load ||
+          (maker.subject.input() != port.input && !facts_.shared_body[node.body.index()])) {
+        wrong(id, "input `{}` of `{}` is the model's input `{}`, the edge brings `{}`", edge.port,
+              facts_.name(id), facts_.text(dag_.inputs[port.input.index()].name),
+              facts_.text(edge.source));
         return;
       }
     } else if (port.kind == PortKind::count) {
       const tensor::LossId loss = maker.subject.count();
       if (!loss.valid() || (loss != port.loss && !facts_.shared_body[node.body.index()])) {
-        wrong(id, "input `{}` of `{}` is the count of loss `{}`, the edge brings `{}`", edge.port, facts_.name(id), facts_.text(dag_.losses[port.loss.index()].name),
+        wrong(id, "input `{}` of `{}` is the count of loss `{}`, the edge brings `{}`", edge.port,
+              facts_.name(id), facts_.text(dag_.losses[port.loss.index()].name),
               facts_.text(edge.source));
       }
       return;
     } else if (!runs_body(maker.kind)) {
-      wrong(id, "input `{}` of `{}` comes from `{}`, which is no chunk", edge.port, facts_.name(id), facts_.text(origin));
+      wrong(id, "input `{}` of `{}` comes from `{}`, which is no chunk", edge.port, facts_.name(id),
+            facts_.text(origin));
       return;
     } else {
       const dag::BodyPort& made = body_of(maker).outputs[origin.index];
-      const bool known = !facts_.shared_body[node.body.index()] && !facts_.shared_body[maker.body.index()];
-      if (made.kind == PortKind::grad || made.kind == PortKind::loss_sum || (known && made.global_value != port.global_value)) {
-        wrong(id, "input `{}` of `{}` is another value than output `{}` of `{}`", edge.port, facts_.name(id), origin.index, facts_.name(origin.node))
+      const bool known =
+          !facts_.shared_body[node.body.index()] && !facts_.shared_body[maker.body.index()];
+      if (made.kind == PortKind::grad || made.kind == PortKind::loss_sum ||
+          (known && made.global_value != port.global_value)) {
+        wrong(id, "input `{}` of `{}` is another value than output `{}` of `{}`", edge.port,
+              facts_.name(id), origin.index, facts_.name(origin.node))
             .related(maker.loc, "`{}` is made here", facts_.name(origin.node));
         return;
       }
@@ -507,7 +568,8 @@ class Edges {
     for (std::size_t i = 0; i < dag_.dims.size(); ++i) {
       const std::int32_t a = maker.instance.at[i], b = node.instance.at[i];
       if (a != dag::Instance::kNone && b != dag::Instance::kNone && a != b) {
-        wrong(id, "`{}` reads `{}`, which belongs to another `{}`", facts_.name(id), facts_.text(origin), facts_.text(dag_.dims[i].name))
+        wrong(id, "`{}` reads `{}`, which belongs to another `{}`", facts_.name(id),
+              facts_.text(origin), facts_.text(dag_.dims[i].name))
             .related(maker.loc, "`{}` is made here", facts_.name(origin.node));
         return;
       }
@@ -519,11 +581,22 @@ class Edges {
   /// ones, on axes that their devices may not have.
   void same_layout(NodeId id, const Input& edge, LayoutId read, Port origin) {
     const Node& maker = facts_.node(origin.node);
-    if (dag_.level < Level::placed && (!runs_body(maker.kind) || maker.chunk != facts_.node(id).chunk)) return;
-    const LayoutId made = runs_body(maker.kind) ? body_of(maker).graph.value(body_of(maker).outputs[origin.index].value).layout : maker.layout;
+    if (dag_.level < Level::placed &&
+        (!runs_body(maker.kind) || maker.chunk != facts_.node(id).chunk))
+      return;
+    const LayoutId made =
+        runs_body(maker.kind)
+            ? body_of(maker).graph.value(body_of(maker).outputs[origin.index].value).layout
+            : maker.layout;
     if (made == read) return;
-    const auto text = [&](LayoutId layout) { return layout.replicated() ? std::string("whole") : tensor::layout_text(*dag_.context, layout); };
-    facts_.sink.report(Code::wrong_layout, facts_.loc(id), "input `{}` of `{}` is read as `{}`, and `{}` leaves it as `{}`", edge.port, facts_.name(id), text(read), facts_.text(origin), text(made))
+    const auto text = [&](LayoutId layout) {
+      return layout.replicated() ? std::string("whole")
+                                 : tensor::layout_text(*dag_.context, layout);
+    };
+    facts_.sink
+        .report(Code::wrong_layout, facts_.loc(id),
+                "input `{}` of `{}` is read as `{}`, and `{}` leaves it as `{}`", edge.port,
+                facts_.name(id), text(read), facts_.text(origin), text(made))
         .related(maker.loc, "`{}` is made here", facts_.name(origin.node));
   }
 
@@ -531,19 +604,27 @@ class Edges {
   void gathered_param(NodeId id, const Node& node, const Input& edge, const dag::BodyPort& port) {
     const Node& maker = facts_.node(edge.source.node);
     const tensor::ParamId given = bucket_of(maker).params[edge.source.index];
-    if (!values_.same_type(facts_.output(edge.source), node.body, edge.port)) return types(id, edge.port, edge.source, body_of(node).graph.type(port.value));
-    if (keeps_shard(maker) && (given == port.param || facts_.shared_body[node.body.index()])) return;
-    wrong(id, "input `{}` of `{}` is parameter `{}`, and `{}` does not gather it for this step", edge.port, facts_.name(id), facts_.text(dag_.params[port.param.index()].name),
+    if (!values_.same_type(facts_.output(edge.source), node.body, edge.port))
+      return types(id, edge.port, edge.source, body_of(node).graph.type(port.value));
+    if (keeps_shard(maker) && (given == port.param || facts_.shared_body[node.body.index()]))
+      return;
+    wrong(id, "input `{}` of `{}` is parameter `{}`, and `{}` does not gather it for this step",
+          edge.port, facts_.name(id), facts_.text(dag_.params[port.param.index()].name),
           facts_.name(edge.source.node));
   }
 
   /// In a forward-only program the edge says the parameter's position in its bucket.
   void forward_param(NodeId id, const Input& edge, const dag::BodyPort& port) {
     for (const dag::Bucket& bucket : dag_.buckets) {
-      if (!dag_.shards_parameters(bucket) && edge.source.index < bucket.params.size() && bucket.params[edge.source.index] == port.param) return;
+      if (!dag_.shards_parameters(bucket) && edge.source.index < bucket.params.size() &&
+          bucket.params[edge.source.index] == port.param)
+        return;
     }
-    wrong(id, "input `{}` of `{}` reads position `{}` of its bucket, where parameter `{}` does not stand", edge.port, facts_.name(id), edge.source.index,
-          facts_.text(dag_.params[port.param.index()].name));
+    wrong(
+        id,
+        "input `{}` of `{}` reads position `{}` of its bucket, where parameter `{}` does not stand",
+        edge.port, facts_.name(id), edge.source.index,
+        facts_.text(dag_.params[port.param.index()].name));
   }
 
   Facts& facts_;
@@ -559,13 +640,14 @@ void check_flow(Facts& facts) {
   const std::size_t n = facts.dag.nodes.size();
   // Several threads find out whether there are errors; errors are reported in the order of the
   // nodes.
-  const bool good = all_hold(facts.dag.context->cancellation, n, [&](std::size_t begin, std::size_t end) {
-    DiagnosticSink scratch(facts.dag.context->locations);
-    Facts part(facts, scratch);
-    Edges edges(part, values);
-    for (std::size_t i = begin; i < end && part.ok(); ++i) edges.node(NodeId::at(i));
-    return part.ok();
-  });
+  const bool good =
+      all_hold(facts.dag.context->cancellation, n, [&](std::size_t begin, std::size_t end) {
+        DiagnosticSink scratch(facts.dag.context->locations);
+        Facts part(facts, scratch);
+        Edges edges(part, values);
+        for (std::size_t i = begin; i < end && part.ok(); ++i) edges.node(NodeId::at(i));
+        return part.ok();
+      });
   Edges edges(facts, values);
   for (std::size_t i = 0; !good && i < n && !facts.enough(); ++i) edges.node(NodeId::at(i));
 }

@@ -22,7 +22,9 @@ class GatherIntervals {
       const Node& node = facts_.node(id);
       if (!node.chunk.valid()) continue;
       if (!sharded(node) && !copies_to_or_from_host(node.kind)) {
-        facts_.sink.report(Code::broken_dag, node.loc, "`{}` names work, but its bucket has no gathered intervals", facts_.name(id));
+        facts_.sink.report(Code::broken_dag, node.loc,
+                           "`{}` names work, but its bucket has no gathered intervals",
+                           facts_.name(id));
         return;
       }
       called_.insert(id);
@@ -35,17 +37,28 @@ class GatherIntervals {
       for (const Input& input : dag_.inputs_of(node)) {
         if (!input.source.node.valid()) continue;
         const Node& maker = facts_.node(input.source.node);
-        if (runs_body(node.kind) && (gathers_shards(maker.kind) || returns_to_device(maker.kind))) uses_.insert(gather_use(input.source.node, node));
-        if (leaves_device(node.kind) && runs_body(maker.kind)) uses_.insert(gather_use(NodeId(i), maker));
-        if (const auto leaves = leaves_.find(input.source); leaves != leaves_.end() && runs_body(node.kind)) uses_.insert(gather_use(leaves->second, node));
+        if (runs_body(node.kind) && (gathers_shards(maker.kind) || returns_to_device(maker.kind)))
+          uses_.insert(gather_use(input.source.node, node));
+        if (leaves_device(node.kind) && runs_body(maker.kind))
+          uses_.insert(gather_use(NodeId(i), maker));
+        if (const auto leaves = leaves_.find(input.source);
+            leaves != leaves_.end() && runs_body(node.kind))
+          uses_.insert(gather_use(leaves->second, node));
       }
     }
     for (const NodeId id : called_) {
       const Node& node = facts_.node(id);
-      if (adds_in_place(node.kind) && dag_.buckets[node.subject.bucket().index()].reduced == directive::Reduce::microbatch && of_several(node)) {
-        facts_.sink.report(Code::wrong_reduction, node.loc, "`{}` sums the gradients of more than one backward, and its bucket is reduced by microbatch", facts_.name(id));
+      if (adds_in_place(node.kind) &&
+          dag_.buckets[node.subject.bucket().index()].reduced == directive::Reduce::microbatch &&
+          of_several(node)) {
+        facts_.sink.report(
+            Code::wrong_reduction, node.loc,
+            "`{}` sums the gradients of more than one backward, and its bucket is reduced by microbatch",
+            facts_.name(id));
       } else if (!(is_sum(node) ? sums(node) : uses_.contains(gather_use(id, node)))) {
-        facts_.sink.report(copies_to_or_from_host(node.kind) ? Code::wrong_edge : Code::wrong_reduction, node.loc, "`{}` is named by work that neither reads nor makes its values", facts_.name(id));
+        facts_.sink.report(
+            copies_to_or_from_host(node.kind) ? Code::wrong_edge : Code::wrong_reduction, node.loc,
+            "`{}` is named by work that neither reads nor makes its values", facts_.name(id));
       }
     }
   }
@@ -57,22 +70,33 @@ class GatherIntervals {
     std::set<std::pair<NodeId, NodeId>> seen;
     for (const dag::Dag::GatherInterval& gather : dag_.gather_intervals) {
       const auto refuse = [&](const std::string& what) {
-        facts_.sink.report(Code::wrong_order, gather.loc, "`{}` is placed {}", facts_.name(gather.whole), what);
+        facts_.sink.report(Code::wrong_order, gather.loc, "`{}` is placed {}",
+                           facts_.name(gather.whole), what);
         return false;
       };
       std::set<NodeId> behind;
       for (const NodeId use : gather.uses) {
-        if (!gathers(gather.whole, use)) return refuse("for `" + facts_.name(use) + "`, which reads no parameters that it gathers");
-        if (!seen.emplace(gather.whole, use).second) return refuse("twice for `" + facts_.name(use) + "`");
+        if (!gathers(gather.whole, use))
+          return refuse("for `" + facts_.name(use) +
+                        "`, which reads no parameters that it gathers");
+        if (!seen.emplace(gather.whole, use).second)
+          return refuse("twice for `" + facts_.name(use) + "`");
       }
       for (const NodeId before : gather.after) {
-        if (!runs_body(facts_.node(before).kind)) return refuse("behind `" + facts_.name(before) + "`, which is no work");
-        const auto first = std::find_if(gather.uses.begin(), gather.uses.end(), [&](NodeId use) { return facts_.node(use).devices == facts_.node(before).devices; });
-        if (first == gather.uses.end()) return refuse("behind `" + facts_.name(before) + "`, which runs elsewhere");
-        if (!facts_.position.empty() && facts_.position[first->index()] <= facts_.position[before.index()]) {
-          return refuse("behind `" + facts_.name(before) + "`, which does not run before `" + facts_.name(*first) + "`");
+        if (!runs_body(facts_.node(before).kind))
+          return refuse("behind `" + facts_.name(before) + "`, which is no work");
+        const auto first = std::find_if(gather.uses.begin(), gather.uses.end(), [&](NodeId use) {
+          return facts_.node(use).devices == facts_.node(before).devices;
+        });
+        if (first == gather.uses.end())
+          return refuse("behind `" + facts_.name(before) + "`, which runs elsewhere");
+        if (!facts_.position.empty() &&
+            facts_.position[first->index()] <= facts_.position[before.index()]) {
+          return refuse("behind `" + facts_.name(before) + "`, which does not run before `" +
+                        facts_.name(*first) + "`");
         }
-        if (!behind.insert(before).second) return refuse("behind `" + facts_.name(before) + "` twice");
+        if (!behind.insert(before).second)
+          return refuse("behind `" + facts_.name(before) + "` twice");
       }
     }
     return true;
@@ -81,18 +105,26 @@ class GatherIntervals {
   bool gathers(NodeId whole, NodeId use) const {
     const Node &maker = facts_.node(whole), &reader = facts_.node(use);
     const std::span<const Input> inputs = dag_.inputs_of(reader);
-    return gathers_shards(maker.kind) && sharded(maker) && runs_body(reader.kind) && std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) { return input.source.node == whole; });
+    return gathers_shards(maker.kind) && sharded(maker) && runs_body(reader.kind) &&
+           std::any_of(inputs.begin(), inputs.end(),
+                       [&](const Input& input) { return input.source.node == whole; });
   }
 
   using GatherUse = std::tuple<NodeId, dag::ChunkId, Pass, dag::Instance>;
-  static GatherUse gather_use(NodeId collective, const Node& work) { return {collective, work.chunk, work.pass, work.instance}; }
+  static GatherUse gather_use(NodeId collective, const Node& work) {
+    return {collective, work.chunk, work.pass, work.instance};
+  }
 
   /// A sum of gradients, on one device or over several.
-  static bool is_sum(const Node& node) { return adds_in_place(node.kind) || reduces_to_shards(node.kind); }
+  static bool is_sum(const Node& node) {
+    return adds_in_place(node.kind) || reduces_to_shards(node.kind);
+  }
 
   bool of_several(const Node& sum) const {
     const std::span<const Input> terms = dag_.inputs_of(sum);
-    return std::any_of(terms.begin(), terms.end(), [&](const Input& term) { return term.source.node != terms.front().source.node; });
+    return std::any_of(terms.begin(), terms.end(), [&](const Input& term) {
+      return term.source.node != terms.front().source.node;
+    });
   }
 
   /// Whether its terms are made by the work that names it, or by a sum of that work.
@@ -101,14 +133,16 @@ class GatherIntervals {
     return std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) {
       if (!input.source.node.valid()) return false;
       const Node& maker = facts_.node(input.source.node);
-      return runs_body(maker.kind) == adds_in_place(node.kind) && maker.chunk == node.chunk && maker.pass == node.pass && maker.instance == node.instance;
+      return runs_body(maker.kind) == adds_in_place(node.kind) && maker.chunk == node.chunk &&
+             maker.pass == node.pass && maker.instance == node.instance;
     });
   }
 
   bool sharded(const Node& node) const {
     if (!node.subject.bucket().valid()) return false;
     const dag::Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
-    return (is_sum(node) && dag_.shards_gradients(bucket)) || (gathers_shards(node.kind) && dag_.shards_parameters(bucket));
+    return (is_sum(node) && dag_.shards_gradients(bucket)) ||
+           (gathers_shards(node.kind) && dag_.shards_parameters(bucket));
   }
 
   Facts& facts_;

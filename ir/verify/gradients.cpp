@@ -12,8 +12,15 @@ namespace {
 class Gradients {
  public:
   explicit Gradients(Facts& facts)
-      : facts_(facts), dag_(facts.dag), updates_(dag_.buckets.size()), sums_(dag_.buckets.size()), blocks_(dag_.buckets.size()), reduces_(dag_.buckets.size()), scatters_(dag_.buckets.size()),
-        gathers_(dag_.buckets.size()), squares_(dag_.buckets.size()) {}
+      : facts_(facts),
+        dag_(facts.dag),
+        updates_(dag_.buckets.size()),
+        sums_(dag_.buckets.size()),
+        blocks_(dag_.buckets.size()),
+        reduces_(dag_.buckets.size()),
+        scatters_(dag_.buckets.size()),
+        gathers_(dag_.buckets.size()),
+        squares_(dag_.buckets.size()) {}
 
   void check() {
     collect();
@@ -31,7 +38,8 @@ class Gradients {
       if (!node.subject.bucket().valid()) continue;
       const std::size_t b = node.subject.bucket().index();
       if (adds_in_place(node.kind)) (dag_.adds_shards(node) ? blocks_ : sums_)[b].push_back(id);
-      if (reduces_members(node.kind)) (reduces_to_shards(node.kind) ? scatters_ : reduces_)[b].push_back(id);
+      if (reduces_members(node.kind))
+        (reduces_to_shards(node.kind) ? scatters_ : reduces_)[b].push_back(id);
       if (gathers_shards(node.kind)) gathers_[b].push_back(id);
       if (writes_state(node.kind)) updates_[b].push_back(id);
       if (node.kind == NodeKind::sum_squares) squares_[b].push_back(id);
@@ -42,24 +50,33 @@ class Gradients {
     const bool owners = !dag_.buckets[b].owners.empty();
     // Parameters sharded at rest may have any number of all-gathers, as readers need; else one
     // follows each update of shards.
-    if (owners && (!dag_.forward_only || kept_sharded(b))) per_owner(b, gathers_[b], "gather", true);
-    if (dag_.forward_only || dag_.frozen(dag_.buckets[b]) || (owners && !reduction(b)) || !added_once(b)) return;
+    if (owners && (!dag_.forward_only || kept_sharded(b)))
+      per_owner(b, gathers_[b], "gather", true);
+    if (dag_.forward_only || dag_.frozen(dag_.buckets[b]) || (owners && !reduction(b)) ||
+        !added_once(b))
+      return;
     for (const NodeId scatter : scatters_[b]) of_its_interval(b, scatter);
     for (const NodeId blocks : blocks_[b]) all_intervals(b, blocks);
-    for (const NodeId reduce : reduces_[b]) reads(b, reduce, scattered(b) ? Left::blocks : Left::sums);
+    for (const NodeId reduce : reduces_[b])
+      reads(b, reduce, scattered(b) ? Left::blocks : Left::sums);
     for (const auto* readers : {&updates_[b], &squares_[b]}) {
-      for (const NodeId reader : *readers) reads(b, reader, all_reduced(b) ? Left::reduced : scattered(b) ? Left::blocks : Left::sums);
+      for (const NodeId reader : *readers)
+        reads(b, reader, all_reduced(b) ? Left::reduced : scattered(b) ? Left::blocks : Left::sums);
     }
   }
 
   // ---- required collectives
   // ---------------------------------------------------------------------------------
 
-  bool scattered(std::size_t b) const { return dag_.level >= Level::communicating && dag_.buckets[b].sharded(); }
+  bool scattered(std::size_t b) const {
+    return dag_.level >= Level::communicating && dag_.buckets[b].sharded();
+  }
   /// An all_reduce sums full gradients, or the shards that reduce_scatters leave.
   bool all_reduced(std::size_t b) const {
     const dag::Bucket& bucket = dag_.buckets[b];
-    return dag_.level >= Level::communicating && ((reduced_over(dag_, bucket) & ~sharded_over(dag_, bucket)) != 0 || bucket.owners.size() > 1);
+    return dag_.level >= Level::communicating &&
+           ((reduced_over(dag_, bucket) & ~sharded_over(dag_, bucket)) != 0 ||
+            bucket.owners.size() > 1);
   }
   bool kept_sharded(std::size_t b) const { return dag_.shards_parameters(dag_.buckets[b]); }
   bool summed_in_shards(std::size_t b) const { return dag_.shards_gradients(dag_.buckets[b]); }
@@ -70,46 +87,66 @@ class Gradients {
   bool reduction(std::size_t b) {
     const dag::Bucket& bucket = dag_.buckets[b];
     if ((sharded_over(dag_, bucket) & ~reduced_over(dag_, bucket)) != 0) {
-      facts_.sink.report(Code::wrong_reduction, bucket.loc, "the state of bucket `{}` is sharded over axes along which its gradients are equal", facts_.text(bucket.name));
+      facts_.sink.report(
+          Code::wrong_reduction, bucket.loc,
+          "the state of bucket `{}` is sharded over axes along which its gradients are equal",
+          facts_.text(bucket.name));
       return false;
     }
     if (!per_owner(b, scatters_[b], "reduce_scatter", false)) return false;
     const std::vector<NodeId>& nodes = reduces_[b];
     const std::size_t wanted = all_reduced(b) ? bucket.owners.size() : 0;
     if (nodes.size() != wanted) {
-      facts_.sink.report(Code::wrong_reduction, bucket.loc, "bucket `{}` has `{}` all_reduce nodes where it needs `{}`", facts_.text(bucket.name), nodes.size(), wanted);
+      facts_.sink.report(Code::wrong_reduction, bucket.loc,
+                         "bucket `{}` has `{}` all_reduce nodes where it needs `{}`",
+                         facts_.text(bucket.name), nodes.size(), wanted);
       return false;
     }
     if (nodes.empty()) return true;
     const dag::Comm& comm = dag_.comms[facts_.node(nodes[0]).comm.index()];
-    bool fits = comm.axes == (reduced_over(dag_, bucket) & ~sharded_over(dag_, bucket)) && comm.members.size() == bucket.owners.size();
+    bool fits = comm.axes == (reduced_over(dag_, bucket) & ~sharded_over(dag_, bucket)) &&
+                comm.members.size() == bucket.owners.size();
     for (std::size_t k = 0; fits && k < comm.members.size(); ++k) {
       const Node& member = facts_.node(comm.members[k]);
-      fits = member.kind == NodeKind::all_reduce && member.subject.bucket().index() == b && member.devices == bucket.owners[k];
+      fits = member.kind == NodeKind::all_reduce && member.subject.bucket().index() == b &&
+             member.devices == bucket.owners[k];
     }
-    if (!fits) facts_.sink.report(Code::wrong_reduction, comm.loc, "the all_reduce of bucket `{}` does not join exactly the bucket's owners and axes", facts_.text(bucket.name));
+    if (!fits)
+      facts_.sink.report(
+          Code::wrong_reduction, comm.loc,
+          "the all_reduce of bucket `{}` does not join exactly the bucket's owners and axes",
+          facts_.text(bucket.name));
     return fits;
   }
 
   /// Collectives over the axes that shard the state of a bucket, at each owner separately. An owner
   /// that makes no gradients has no reduce_scatter.
-  bool per_owner(std::size_t b, std::span<const NodeId> nodes, std::string_view kind, bool everywhere) {
+  bool per_owner(std::size_t b, std::span<const NodeId> nodes, std::string_view kind,
+                 bool everywhere) {
     const dag::Bucket& bucket = dag_.buckets[b];
     std::vector<std::uint32_t> count(bucket.owners.size(), 0);
     for (const NodeId id : nodes) {
       const Node& node = facts_.node(id);
       const dag::Comm& comm = dag_.comms[node.comm.index()];
       const auto owner = std::find(bucket.owners.begin(), bucket.owners.end(), node.devices);
-      if (owner != bucket.owners.end()) ++count[static_cast<std::size_t>(owner - bucket.owners.begin())];
-      if (owner != bucket.owners.end() && comm.axes == sharded_over(dag_, bucket) && comm.members.size() == 1 && scattered(b)) continue;
-      facts_.sink.report(Code::wrong_reduction, node.loc, "`{}` does not join exactly the devices of one owner that shard the state of bucket `{}`", facts_.name(id), facts_.text(bucket.name));
+      if (owner != bucket.owners.end())
+        ++count[static_cast<std::size_t>(owner - bucket.owners.begin())];
+      if (owner != bucket.owners.end() && comm.axes == sharded_over(dag_, bucket) &&
+          comm.members.size() == 1 && scattered(b))
+        continue;
+      facts_.sink.report(
+          Code::wrong_reduction, node.loc,
+          "`{}` does not join exactly the devices of one owner that shard the state of bucket `{}`",
+          facts_.name(id), facts_.text(bucket.name));
       return false;
     }
     const bool intervals = everywhere ? kept_sharded(b) : summed_in_shards(b);
     for (std::size_t h = 0; h < count.size() && scattered(b); ++h) {
       if (intervals && (everywhere || count[h] > 0)) continue;
       if (count[h] == 1 || (count[h] == 0 && !everywhere && all_reduced(b))) continue;
-      facts_.sink.report(Code::wrong_reduction, bucket.loc, "bucket `{}` has `{}` {} nodes on its owner `{}` where it needs one", facts_.text(bucket.name), count[h], kind, facts_.text(bucket.owners[h]));
+      facts_.sink.report(Code::wrong_reduction, bucket.loc,
+                         "bucket `{}` has `{}` {} nodes on its owner `{}` where it needs one",
+                         facts_.text(bucket.name), count[h], kind, facts_.text(bucket.owners[h]));
       return false;
     }
     return true;
@@ -119,12 +156,15 @@ class Gradients {
   // ----------------------------------------------------------------------------------------
 
   std::size_t count_at(DeviceSetId owner, const std::vector<NodeId>& nodes) const {
-    return static_cast<std::size_t>(std::count_if(nodes.begin(), nodes.end(), [&](NodeId id) { return facts_.node(id).devices == owner; }));
+    return static_cast<std::size_t>(std::count_if(
+        nodes.begin(), nodes.end(), [&](NodeId id) { return facts_.node(id).devices == owner; }));
   }
 
   /// The reductions of this owner belong to gathered intervals.
   bool by_intervals(std::size_t b, DeviceSetId owner) const {
-    return std::any_of(scatters_[b].begin(), scatters_[b].end(), [&](NodeId id) { return facts_.node(id).devices == owner && facts_.node(id).chunk.valid(); });
+    return std::any_of(scatters_[b].begin(), scatters_[b].end(), [&](NodeId id) {
+      return facts_.node(id).devices == owner && facts_.node(id).chunk.valid();
+    });
   }
 
   /// One sum of contributions at each owner that has them; with reduce_scatters one sum per
@@ -132,25 +172,41 @@ class Gradients {
   /// communicating every owner adds all contributions.
   bool added_once(std::size_t b) {
     const dag::Bucket& bucket = dag_.buckets[b];
-    const std::vector<DeviceSetId> owners = bucket.owners.empty() ? std::vector<DeviceSetId>(1) : std::vector<DeviceSetId>(bucket.owners.begin(), bucket.owners.end());
+    const std::vector<DeviceSetId> owners =
+        bucket.owners.empty()
+            ? std::vector<DeviceSetId>(1)
+            : std::vector<DeviceSetId>(bucket.owners.begin(), bucket.owners.end());
     for (const auto* sums : {&sums_[b], &blocks_[b]}) {
-      const auto elsewhere = std::find_if(sums->begin(), sums->end(), [&](NodeId id) { return std::find(owners.begin(), owners.end(), facts_.node(id).devices) == owners.end(); });
+      const auto elsewhere = std::find_if(sums->begin(), sums->end(), [&](NodeId id) {
+        return std::find(owners.begin(), owners.end(), facts_.node(id).devices) == owners.end();
+      });
       if (elsewhere == sums->end()) continue;
-      facts_.sink.report(Code::wrong_gradient, facts_.loc(*elsewhere), "`{}` adds gradients where bucket `{}` has no owner", facts_.name(*elsewhere), facts_.text(bucket.name));
+      facts_.sink.report(Code::wrong_gradient, facts_.loc(*elsewhere),
+                         "`{}` adds gradients where bucket `{}` has no owner",
+                         facts_.name(*elsewhere), facts_.text(bucket.name));
       return false;
     }
     for (const DeviceSetId owner : owners) {
       const std::size_t sums = count_at(owner, sums_[b]), blocks = count_at(owner, blocks_[b]);
-      if (!wanted(b, owner, sums, scattered(b) ? count_at(owner, scatters_[b]) : all_reduced(b) ? std::min<std::size_t>(sums, 1) : 1, "contributions")) return false;
+      if (!wanted(b, owner, sums,
+                  scattered(b)     ? count_at(owner, scatters_[b])
+                  : all_reduced(b) ? std::min<std::size_t>(sums, 1)
+                                   : 1,
+                  "contributions"))
+        return false;
       if (!wanted(b, owner, blocks, by_intervals(b, owner) ? 1 : 0, "blocks")) return false;
     }
     return true;
   }
 
-  bool wanted(std::size_t b, DeviceSetId owner, std::size_t found, std::size_t wanted, std::string_view of) {
+  bool wanted(std::size_t b, DeviceSetId owner, std::size_t found, std::size_t wanted,
+              std::string_view of) {
     if (found == wanted) return true;
-    facts_.sink.report(Code::wrong_gradient, dag_.buckets[b].loc, "bucket `{}` has `{}` sums of {}{} where it needs `{}`", facts_.text(dag_.buckets[b].name), found, of,
-                       owner.valid() ? " on its owner `" + facts_.text(owner) + "`" : std::string(), wanted);
+    facts_.sink.report(Code::wrong_gradient, dag_.buckets[b].loc,
+                       "bucket `{}` has `{}` sums of {}{} where it needs `{}`",
+                       facts_.text(dag_.buckets[b].name), found, of,
+                       owner.valid() ? " on its owner `" + facts_.text(owner) + "`" : std::string(),
+                       wanted);
     return false;
   }
 
@@ -165,7 +221,9 @@ class Gradients {
     if (maker.subject.bucket().value() != b) return false;
     switch (wanted) {
       case Left::sums: return adds_in_place(maker.kind) && !dag_.adds_shards(maker);
-      case Left::blocks: return by_intervals(b, maker.devices) ? dag_.adds_shards(maker) : reduces_to_shards(maker.kind);
+      case Left::blocks:
+        return by_intervals(b, maker.devices) ? dag_.adds_shards(maker)
+                                              : reduces_to_shards(maker.kind);
       case Left::reduced: return reduces_members(maker.kind) && !reduces_to_shards(maker.kind);
     }
     return false;
@@ -176,12 +234,17 @@ class Gradients {
   void reads(std::size_t b, NodeId id, Left wanted) {
     const Node& node = facts_.node(id);
     const std::vector<tensor::ParamId>& params = dag_.buckets[b].params;
-    const std::size_t ports = reduces_to_shards(node.kind) ? params.size() : dag_.gradient_values(dag_.buckets[b]);
+    const std::size_t ports =
+        reduces_to_shards(node.kind) ? params.size() : dag_.gradient_values(dag_.buckets[b]);
     for (const Input& input : dag_.inputs_of(node)) {
       if (input.port >= ports) continue;
       const Node& maker = facts_.node(input.source.node);
-      if (leaves(b, maker, wanted) && maker.devices == node.devices && input.source == Port{dag_.inputs_of(node).front().source.node, input.port}) continue;
-      facts_.sink.report(Code::wrong_gradient, node.loc, "`{}` does not read the {} gradient of `{}`", facts_.name(id), wanted == Left::sums ? "whole" : "reduced",
+      if (leaves(b, maker, wanted) && maker.devices == node.devices &&
+          input.source == Port{dag_.inputs_of(node).front().source.node, input.port})
+        continue;
+      facts_.sink.report(Code::wrong_gradient, node.loc,
+                         "`{}` does not read the {} gradient of `{}`", facts_.name(id),
+                         wanted == Left::sums ? "whole" : "reduced",
                          facts_.text(dag_.params[params[input.port].index()].name));
     }
   }
@@ -192,8 +255,12 @@ class Gradients {
     const Node& node = facts_.node(id);
     if (node.num_inputs == 0) return;
     const NodeId sum = dag_.inputs_of(node).front().source.node;
-    if (facts_.node(sum).chunk == node.chunk && facts_.node(sum).pass == node.pass && facts_.node(sum).instance == node.instance) return;
-    facts_.sink.report(Code::wrong_reduction, node.loc, "`{}` reduces `{}`, which belongs to another gathered interval", facts_.name(id), facts_.name(sum));
+    if (facts_.node(sum).chunk == node.chunk && facts_.node(sum).pass == node.pass &&
+        facts_.node(sum).instance == node.instance)
+      return;
+    facts_.sink.report(Code::wrong_reduction, node.loc,
+                       "`{}` reduces `{}`, which belongs to another gathered interval",
+                       facts_.name(id), facts_.name(sum));
   }
 
   /// The sum of shards reads every reduce_scatter of the bucket at its owner once.
@@ -206,7 +273,9 @@ class Gradients {
     std::sort(intervals.begin(), intervals.end());
     std::sort(read.begin(), read.end());
     if (intervals == read) return;
-    facts_.sink.report(Code::wrong_gradient, facts_.loc(id), "`{}` does not add each shard of bucket `{}` once", facts_.name(id), facts_.text(dag_.buckets[b].name));
+    facts_.sink.report(Code::wrong_gradient, facts_.loc(id),
+                       "`{}` does not add each shard of bucket `{}` once", facts_.name(id),
+                       facts_.text(dag_.buckets[b].name));
   }
 
   // ---- contributions
@@ -245,7 +314,10 @@ class Gradients {
     // A parameter that is read must also be trained: without terms its update would never change
     // it.
     for (std::size_t p = 0; p < dag_.params.size() && !facts_.enough(); ++p) {
-      if (!trained[p] && !dag_.params[p].frozen) facts_.sink.report(Code::wrong_update, dag_.params[p].loc, "no gradient reaches the update of parameter `{}`", facts_.text(dag_.params[p].name));
+      if (!trained[p] && !dag_.params[p].frozen)
+        facts_.sink.report(Code::wrong_update, dag_.params[p].loc,
+                           "no gradient reaches the update of parameter `{}`",
+                           facts_.text(dag_.params[p].name));
     }
   }
 
@@ -255,15 +327,21 @@ class Gradients {
     const tensor::ParamId param = dag_.buckets[node.subject.bucket().index()].params[terms[0].port];
     for (const Input& term : terms) {
       const Node& maker = facts_.node(term.source.node);
-      if (runs_body(maker.kind) && body_of(maker).outputs[term.source.index].kind == PortKind::grad) {
+      if (runs_body(maker.kind) &&
+          body_of(maker).outputs[term.source.index].kind == PortKind::grad) {
         const std::uint32_t output = facts_.output(term.source);
         std::uint32_t& to = facts_.added_to[output];
-        const bool right = facts_.shared_body[maker.body.index()] ? to == kNone || to == param.value() : body_of(maker).outputs[term.source.index].param == param;
+        const bool right = facts_.shared_body[maker.body.index()]
+                               ? to == kNone || to == param.value()
+                               : body_of(maker).outputs[term.source.index].param == param;
         if (right || to == kNone) to = param.value();
         ++times_[output];
         if (right) continue;
       }
-      facts_.sink.report(Code::wrong_gradient, node.loc, "`{}` adds `{}`, which is no gradient of `{}`", facts_.name(id), facts_.text(term.source), facts_.text(dag_.params[param.index()].name))
+      facts_.sink
+          .report(Code::wrong_gradient, node.loc, "`{}` adds `{}`, which is no gradient of `{}`",
+                  facts_.name(id), facts_.text(term.source),
+                  facts_.text(dag_.params[param.index()].name))
           .related(maker.loc, "`{}` is made here", facts_.name(term.source.node));
       return;
     }
@@ -271,7 +349,9 @@ class Gradients {
     for (const Input& term : terms) sources.push_back(term.source);
     std::sort(sources.begin(), sources.end());
     const auto twice = std::adjacent_find(sources.begin(), sources.end());
-    if (twice != sources.end()) facts_.sink.report(Code::wrong_gradient, node.loc, "`{}` adds `{}` twice", facts_.name(id), facts_.text(*twice));
+    if (twice != sources.end())
+      facts_.sink.report(Code::wrong_gradient, node.loc, "`{}` adds `{}` twice", facts_.name(id),
+                         facts_.text(*twice));
   }
 
   /// Checks how often a contribution is a term. Returns the parameter to whose gradient it is
@@ -280,17 +360,26 @@ class Gradients {
     const Node& node = facts_.node(port.node);
     const std::uint32_t to = facts_.added_to[facts_.output(port)];
     if (to == kNone) {
-      facts_.sink.report(Code::wrong_gradient, node.loc, "the contribution `{}` to the gradient of `{}` reaches no update", facts_.text(port),
-                         facts_.text(dag_.params[body_of(node).outputs[port.index].param.index()].name));
+      facts_.sink.report(
+          Code::wrong_gradient, node.loc,
+          "the contribution `{}` to the gradient of `{}` reaches no update", facts_.text(port),
+          facts_.text(dag_.params[body_of(node).outputs[port.index].param.index()].name));
       return to;
     }
     const dag::Bucket& bucket = dag_.buckets[bucket_of[to]];
-    const std::size_t times = dag_.level >= Level::communicating ? 1 : std::max<std::size_t>(bucket.owners.size(), 1);
+    const std::size_t times =
+        dag_.level >= Level::communicating ? 1 : std::max<std::size_t>(bucket.owners.size(), 1);
     if (times_[facts_.output(port)] != times) {
-      facts_.sink.report(Code::wrong_gradient, node.loc, "the contribution `{}` to the gradient of `{}` is not added exactly once", facts_.text(port), facts_.text(dag_.params[to].name));
+      facts_.sink.report(Code::wrong_gradient, node.loc,
+                         "the contribution `{}` to the gradient of `{}` is not added exactly once",
+                         facts_.text(port), facts_.text(dag_.params[to].name));
     }
-    if (dag_.level >= Level::placed && summed_over(dag_, node, port.index) != reduced_over(dag_, bucket)) {
-      facts_.sink.report(Code::wrong_reduction, bucket.loc, "the gradient `{}` differs along other axes than bucket `{}` is reduced over", facts_.text(port), facts_.text(bucket.name));
+    if (dag_.level >= Level::placed &&
+        summed_over(dag_, node, port.index) != reduced_over(dag_, bucket)) {
+      facts_.sink.report(
+          Code::wrong_reduction, bucket.loc,
+          "the gradient `{}` differs along other axes than bucket `{}` is reduced over",
+          facts_.text(port), facts_.text(bucket.name));
     }
     return to;
   }

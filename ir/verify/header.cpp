@@ -20,11 +20,15 @@ class Header {
   void check() {
     if (!settings_.train.empty()) complete();  // a schedule alone has no settings
     if (settings_.optimizer) optimizer(*settings_.optimizer);
-    for (const auto& [name, data] : {std::pair{"data", &settings_.data}, {"held_out", &settings_.held_out}}) {
+    for (const auto& [name, data] :
+         {std::pair{"data", &settings_.data}, {"held_out", &settings_.held_out}}) {
       if (*data) this->data(name, **data);
     }
-    if (settings_.data && settings_.held_out && settings_.data->batch != settings_.held_out->batch) {
-      wrong(settings_.held_out->loc, "`held_out` has a batch of `{}`, and `data` one of `{}`: the program is the same", settings_.held_out->batch, settings_.data->batch);
+    if (settings_.data && settings_.held_out &&
+        settings_.data->batch != settings_.held_out->batch) {
+      wrong(settings_.held_out->loc,
+            "`held_out` has a batch of `{}`, and `data` one of `{}`: the program is the same",
+            settings_.held_out->batch, settings_.data->batch);
     }
     starts();
     elements();
@@ -34,7 +38,8 @@ class Header {
 
  private:
   template <typename... Args>
-  void wrong(LocId loc, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
+  void wrong(LocId loc, MessagePattern<std::type_identity_t<Args>...> pattern,
+             const Args&... args) {
     facts_.sink.report(Code::wrong_setting, loc.valid() ? loc : settings_.loc, pattern, args...);
   }
   std::string show(const tensor::Type& type) const { return print(type, dag_.context->symbols); }
@@ -43,30 +48,43 @@ class Header {
   // ----------------------------------------------------------------------------------------------------------
 
   void complete() {
-    if (settings_.steps_given && settings_.steps < 1) wrong({}, "train `{}` runs no step: `steps` is at least 1", settings_.train);
+    if (settings_.steps_given && settings_.steps < 1)
+      wrong({}, "train `{}` runs no step: `steps` is at least 1", settings_.train);
     const bool reads = !dag_.inputs.empty();
-    if (!dag_.forward_only && !settings_.optimizer) wrong({}, "train `{}` has no `optim`", settings_.train);
-    if (reads && !dag_.forward_only && !settings_.data) wrong({}, "train `{}` reads inputs but has no `data`", settings_.train);
-    if (reads && dag_.forward_only && !settings_.held_out && !settings_.data) wrong({}, "train `{}` reads inputs but has no `held_out`", settings_.train);
+    if (!dag_.forward_only && !settings_.optimizer)
+      wrong({}, "train `{}` has no `optim`", settings_.train);
+    if (reads && !dag_.forward_only && !settings_.data)
+      wrong({}, "train `{}` reads inputs but has no `data`", settings_.train);
+    if (reads && dag_.forward_only && !settings_.held_out && !settings_.data)
+      wrong({}, "train `{}` reads inputs but has no `held_out`", settings_.train);
   }
 
   /// Initial values of parameters.
   void starts() {
     for (const tensor::Param& param : dag_.params) {
       // Initializations with a fixed value store that value as their number.
-      const bool zeros = param.init.kind == tensor::Init::Kind::zeros, ones = param.init.kind == tensor::Init::Kind::ones;
+      const bool zeros = param.init.kind == tensor::Init::Kind::zeros,
+                 ones = param.init.kind == tensor::Init::Kind::ones;
       if ((zeros || ones) && param.init.scale != (ones ? 1 : 0)) {
-        wrong(param.loc, "parameter `{}` begins with `{}` that are `{}`", facts_.text(param.name), ones ? "ones" : "zeros", param.init.scale);
+        wrong(param.loc, "parameter `{}` begins with `{}` that are `{}`", facts_.text(param.name),
+              ones ? "ones" : "zeros", param.init.scale);
         continue;
       }
-      if (std::isfinite(param.init.scale) && (param.init.scale >= 0 || param.init.kind == tensor::Init::Kind::constant)) continue;
-      wrong(param.loc, "parameter `{}` begins with `{}`; that must be finite, and of `normal` and `uniform` at least 0", facts_.text(param.name), param.init.scale);
+      if (std::isfinite(param.init.scale) &&
+          (param.init.scale >= 0 || param.init.kind == tensor::Init::Kind::constant))
+        continue;
+      wrong(
+          param.loc,
+          "parameter `{}` begins with `{}`; that must be finite, and of `normal` and `uniform` at least 0",
+          facts_.text(param.name), param.init.scale);
     }
   }
 
   /// Whether `value` lies in [low, high]; NaN lies nowhere.
-  void within(const directive::Optimizer& optimizer, const char* name, double value, double low, double high, const char* rule) {
-    if (!(value >= low && value <= high)) wrong(optimizer.loc, "`{}` of the optimizer is `{}`; it must be {}", name, value, rule);
+  void within(const directive::Optimizer& optimizer, const char* name, double value, double low,
+              double high, const char* rule) {
+    if (!(value >= low && value <= high))
+      wrong(optimizer.loc, "`{}` of the optimizer is `{}`; it must be {}", name, value, rule);
   }
 
   void optimizer(const directive::Optimizer& optimizer) {
@@ -83,7 +101,9 @@ class Header {
     within(optimizer, "beta2", optimizer.beta2, 0, below_one, "at least 0 and below 1");
     within(optimizer, "eps", optimizer.eps, 0, largest, "at least 0 and finite");
     within(optimizer, "weight_decay", optimizer.weight_decay, 0, largest, "at least 0 and finite");
-    if (optimizer.clip) within(optimizer, "clip", *optimizer.clip, std::numeric_limits<double>::min(), largest, "positive and finite");
+    if (optimizer.clip)
+      within(optimizer, "clip", *optimizer.clip, std::numeric_limits<double>::min(), largest,
+             "positive and finite");
   }
 
   /// Every extent is that of the inputs' dimensions of that name, and some input has the dimension.
@@ -95,19 +115,28 @@ class Header {
           if (dim.name != name) continue;
           found = true;
           if (dim.extent == extent) continue;
-          wrong(data.loc, "`{}` says that `{}` is `{}`, and the input `{}` is `{}`", which, facts_.text(name), extent, facts_.text(dag_.inputs[i].name), show(dag_.input_types[i]));
+          wrong(data.loc, "`{}` says that `{}` is `{}`, and the input `{}` is `{}`", which,
+                facts_.text(name), extent, facts_.text(dag_.inputs[i].name),
+                show(dag_.input_types[i]));
         }
       }
-      if (!found) wrong(data.loc, "`{}` says how large `{}` is, and no input has such a dimension", which, facts_.text(name));
+      if (!found)
+        wrong(data.loc, "`{}` says how large `{}` is, and no input has such a dimension", which,
+              facts_.text(name));
     }
-    for (std::size_t i = 0; i < dag_.inputs.size() && data.kind == directive::Data::Kind::bytes; ++i) {
+    for (std::size_t i = 0; i < dag_.inputs.size() && data.kind == directive::Data::Kind::bytes;
+         ++i) {
       if (is_weight(tensor::InputId::at(i))) continue;
       const std::string_view name = facts_.text(dag_.inputs[i].name);
-      if (name != "tokens" && name != "targets") wrong(data.loc, "`{}` reads text, which gives `tokens` and `targets`, and no `{}`", which, name);
+      if (name != "tokens" && name != "targets")
+        wrong(data.loc, "`{}` reads text, which gives `tokens` and `targets`, and no `{}`", which,
+              name);
     }
-    for (std::size_t i = 0; i < dag_.inputs.size() && data.kind == directive::Data::Kind::synthetic; ++i) {
+    for (std::size_t i = 0; i < dag_.inputs.size() && data.kind == directive::Data::Kind::synthetic;
+         ++i) {
       if (dag_.input_types[i].dtype != tensor::DType::i64 || data.classes > 0) continue;
-      wrong(data.loc, "`{}` draws the integers of `{}` from no classes", which, facts_.text(dag_.inputs[i].name));
+      wrong(data.loc, "`{}` draws the integers of `{}` from no classes", which,
+            facts_.text(dag_.inputs[i].name));
     }
   }
 
@@ -116,23 +145,36 @@ class Header {
 
   /// Parameters, floating inputs and sums of losses have the element type of the train.
   void elements() {
-    const auto differs = [&](tensor::DType dtype) { return is_floating(dtype) && dtype != settings_.dtype; };
-    const auto sum_differs = [&](tensor::DType dtype) { return is_floating(dtype) && dtype != tensor::wide(settings_.dtype); };
-    const auto report_type = [&](LocId loc, std::string_view what, Symbol name, const tensor::Type& type) {
-      facts_.sink.report(Code::header_differs, loc, "the train computes in `{}`, and {} `{}` is `{}`", tensor::dtype_name(settings_.dtype), what, facts_.text(name), show(type));
+    const auto differs = [&](tensor::DType dtype) {
+      return is_floating(dtype) && dtype != settings_.dtype;
+    };
+    const auto sum_differs = [&](tensor::DType dtype) {
+      return is_floating(dtype) && dtype != tensor::wide(settings_.dtype);
+    };
+    const auto report_type = [&](LocId loc, std::string_view what, Symbol name,
+                                 const tensor::Type& type) {
+      facts_.sink.report(Code::header_differs, loc,
+                         "the train computes in `{}`, and {} `{}` is `{}`",
+                         tensor::dtype_name(settings_.dtype), what, facts_.text(name), show(type));
     };
     for (std::size_t p = 0; p < dag_.params.size() && !facts_.enough(); ++p) {
-      if (differs(dag_.param_types[p].dtype)) report_type(dag_.params[p].loc, "parameter", dag_.params[p].name, dag_.param_types[p]);
+      if (differs(dag_.param_types[p].dtype))
+        report_type(dag_.params[p].loc, "parameter", dag_.params[p].name, dag_.param_types[p]);
     }
     for (std::size_t i = 0; i < dag_.inputs.size() && !facts_.enough(); ++i) {
-      const bool wrong_type = is_weight(tensor::InputId::at(i)) ? sum_differs(dag_.input_types[i].dtype) : differs(dag_.input_types[i].dtype);
-      if (wrong_type) report_type(dag_.inputs[i].loc, "input", dag_.inputs[i].name, dag_.input_types[i]);
+      const bool wrong_type = is_weight(tensor::InputId::at(i))
+                                  ? sum_differs(dag_.input_types[i].dtype)
+                                  : differs(dag_.input_types[i].dtype);
+      if (wrong_type)
+        report_type(dag_.inputs[i].loc, "input", dag_.inputs[i].name, dag_.input_types[i]);
     }
     for (const dag::Body& body : dag_.bodies) {
       for (const dag::BodyPort& port : body.outputs) {
         if (facts_.enough()) return;
-        if (port.kind != PortKind::loss_sum || !sum_differs(body.graph.type(port.value).dtype)) continue;
-        report_type(dag_.losses[port.loss.index()].loc, "the sum of loss", dag_.losses[port.loss.index()].name, body.graph.type(port.value));
+        if (port.kind != PortKind::loss_sum || !sum_differs(body.graph.type(port.value).dtype))
+          continue;
+        report_type(dag_.losses[port.loss.index()].loc, "the sum of loss",
+                    dag_.losses[port.loss.index()].name, body.graph.type(port.value));
       }
     }
   }
@@ -143,7 +185,9 @@ class Header {
     bool whole = true;                 // no operation of it is in another body
   };
 
-  static tensor::NodeId maker(const tensor::Graph& graph, tensor::ValueId value) { return graph.value(value).def; }
+  static tensor::NodeId maker(const tensor::Graph& graph, tensor::ValueId value) {
+    return graph.value(value).def;
+  }
 
   /// Walks back from a sum through operations that keep ignored elements 0.
   void find_mask(const tensor::Graph& graph, tensor::ValueId value, Masked& found) const {
@@ -158,9 +202,7 @@ class Header {
         if (node.attrs.ignore) found.by = &node;
         return;
       case Op::select_ge: return find_mask(graph, graph.operands(node)[2], found);
-      case Op::mul:
-        find_mask(graph, graph.operands(node)[1], found);
-        [[fallthrough]];
+      case Op::mul: find_mask(graph, graph.operands(node)[1], found); [[fallthrough]];
       case Op::sum:
       case Op::div:
       case Op::scale:
@@ -183,12 +225,15 @@ class Header {
         if (port.kind != PortKind::loss_sum || reported[port.loss.index()]) continue;
         Masked found;
         find_mask(body.graph, port.value, found);
-        reported[port.loss.index()] = !agrees(body, dag_.losses[port.loss.index()], found, facts_.shared_body[b]);
+        reported[port.loss.index()] =
+            !agrees(body, dag_.losses[port.loss.index()], found, facts_.shared_body[b]);
       }
     }
   }
 
-  bool is_weight(tensor::InputId input) const { return input.valid() && input == dag::sample_weight(dag_); }
+  bool is_weight(tensor::InputId input) const {
+    return input.valid() && input == dag::sample_weight(dag_);
+  }
 
   /// If samples have weights, each loss sum uses them.
   void weights() {
@@ -196,41 +241,61 @@ class Header {
     if (!weight.valid()) return;
     const tensor::Type& type = dag_.input_types[weight.index()];
     if (type.dims.size() != 1 || !type.dims.front().sampled) {
-      facts_.sink.report(Code::header_differs, dag_.inputs[weight.index()].loc, "the header has the input `{}` of type `{}`, and a sample has one weight", dag::kSampleWeight, print(type, dag_.context->symbols));
+      facts_.sink.report(Code::header_differs, dag_.inputs[weight.index()].loc,
+                         "the header has the input `{}` of type `{}`, and a sample has one weight",
+                         dag::kSampleWeight, print(type, dag_.context->symbols));
       return;
     }
     for (const dag::Body& body : dag_.bodies) {
       if (facts_.enough()) return;
-      const bool weighed = std::any_of(body.inputs.begin(), body.inputs.end(), [&](const dag::BodyPort& port) { return is_weight(port.input); });
-      const auto sum = std::find_if(body.outputs.begin(), body.outputs.end(), [](const dag::BodyPort& port) { return port.kind == PortKind::loss_sum; });
+      const bool weighed =
+          std::any_of(body.inputs.begin(), body.inputs.end(),
+                      [&](const dag::BodyPort& port) { return is_weight(port.input); });
+      const auto sum =
+          std::find_if(body.outputs.begin(), body.outputs.end(),
+                       [](const dag::BodyPort& port) { return port.kind == PortKind::loss_sum; });
       if (weighed || sum == body.outputs.end()) continue;
       const tensor::Loss& loss = dag_.losses[sum->loss.index()];
-      facts_.sink.report(Code::header_differs, loss.loc, "the header has the input `{}`, and body `{}` sums loss `{}` without it", dag::kSampleWeight, facts_.text(body.name), facts_.text(loss.name));
+      facts_.sink.report(Code::header_differs, loss.loc,
+                         "the header has the input `{}`, and body `{}` sums loss `{}` without it",
+                         dag::kSampleWeight, facts_.text(body.name), facts_.text(loss.name));
     }
   }
 
   bool agrees(const dag::Body& body, const tensor::Loss& loss, const Masked& found, bool shared) {
     const auto differ = [&](std::string_view header, std::string_view text) {
-      facts_.sink.report(Code::header_differs, loss.loc, "the header says that loss `{}` ignores {}, and body `{}` ignores {}", facts_.text(loss.name), header, facts_.text(body.name), text);
+      facts_.sink.report(Code::header_differs, loss.loc,
+                         "the header says that loss `{}` ignores {}, and body `{}` ignores {}",
+                         facts_.text(loss.name), header, facts_.text(body.name), text);
       return false;
     };
-    const auto target = [&](std::int32_t number, std::string_view of) { return "target `" + std::to_string(number) + "` of `" + std::string(of) + "`"; };
+    const auto target = [&](std::int32_t number, std::string_view of) {
+      return "target `" + std::to_string(number) + "` of `" + std::string(of) + "`";
+    };
     if (found.by == nullptr) {
       if (!loss.mask || !found.whole) return true;
-      return differ(target(loss.mask->ignore, facts_.text(dag_.inputs[loss.mask->targets.index()].name)), "none");
+      return differ(
+          target(loss.mask->ignore, facts_.text(dag_.inputs[loss.mask->targets.index()].name)),
+          "none");
     }
     tensor::ValueId targets = body.graph.operands(*found.by)[1];
     // Integers are only renamed.
-    while (maker(body.graph, targets).valid()) targets = body.graph.operands(body.graph.node(maker(body.graph, targets)))[0];
+    while (maker(body.graph, targets).valid())
+      targets = body.graph.operands(body.graph.node(maker(body.graph, targets)))[0];
     tensor::InputId input;
     for (const dag::BodyPort& port : body.inputs) {
       if (port.value == targets) input = port.input;
     }
-    const std::string body_target = target(*found.by->attrs.ignore, input.valid() ? facts_.text(dag_.inputs[input.index()].name) : "a value of its own");
+    const std::string body_target =
+        target(*found.by->attrs.ignore,
+               input.valid() ? facts_.text(dag_.inputs[input.index()].name) : "a value of its own");
     if (!loss.mask) return differ("none", body_target);
     // Ports of a shared body are named by the inputs of one of its chunks.
-    if (*found.by->attrs.ignore == loss.mask->ignore && (shared || input == loss.mask->targets)) return true;
-    return differ(target(loss.mask->ignore, facts_.text(dag_.inputs[loss.mask->targets.index()].name)), body_target);
+    if (*found.by->attrs.ignore == loss.mask->ignore && (shared || input == loss.mask->targets))
+      return true;
+    return differ(
+        target(loss.mask->ignore, facts_.text(dag_.inputs[loss.mask->targets.index()].name)),
+        body_target);
   }
 
   Facts& facts_;

@@ -11,7 +11,8 @@ namespace {
 /// is a deadlock there.
 class IssueOrder {
  public:
-  explicit IssueOrder(Facts& facts) : facts_(facts), dag_(facts.dag), n_(static_cast<std::uint32_t>(dag_.nodes.size())) {}
+  explicit IssueOrder(Facts& facts)
+      : facts_(facts), dag_(facts.dag), n_(static_cast<std::uint32_t>(dag_.nodes.size())) {}
 
   void check() {
     find_units();
@@ -21,15 +22,20 @@ class IssueOrder {
     for (std::uint32_t unit = 0; unit < n_; ++unit) {
       if (unit_of_[unit] == unit && pending[unit] == 0) ready.push_back(unit);
     }
-    std::sort(links_.begin(), links_.end(), [](const Link& a, const Link& b) { return a.from < b.from; });
+    std::sort(links_.begin(), links_.end(),
+              [](const Link& a, const Link& b) { return a.from < b.from; });
     for (std::size_t k = 0; k < ready.size(); ++k) {
-      auto link = std::lower_bound(links_.begin(), links_.end(), ready[k], [](const Link& each, std::uint32_t unit) { return each.from < unit; });
+      auto link =
+          std::lower_bound(links_.begin(), links_.end(), ready[k],
+                           [](const Link& each, std::uint32_t unit) { return each.from < unit; });
       for (; link != links_.end() && link->from == ready[k]; ++link) {
         if (--pending[link->to] == 0) ready.push_back(link->to);
       }
     }
-    const auto stuck = std::find_if(pending.begin(), pending.end(), [](std::uint32_t count) { return count > 0; });
-    if (stuck != pending.end()) report_stuck(static_cast<std::uint32_t>(stuck - pending.begin()), pending);
+    const auto stuck =
+        std::find_if(pending.begin(), pending.end(), [](std::uint32_t count) { return count > 0; });
+    if (stuck != pending.end())
+      report_stuck(static_cast<std::uint32_t>(stuck - pending.begin()), pending);
   }
 
  private:
@@ -46,7 +52,8 @@ class IssueOrder {
     unit_of_.resize(n_);
     for (std::uint32_t i = 0; i < n_; ++i) unit_of_[i] = i;
     for (const dag::Comm& comm : dag_.comms) {
-      for (const NodeId member : comm.members) unit_of_[member.index()] = comm.members.front().value();
+      for (const NodeId member : comm.members)
+        unit_of_[member.index()] = comm.members.front().value();
     }
   }
 
@@ -58,7 +65,8 @@ class IssueOrder {
   void find_links() {
     for (std::uint32_t i = 0; i < n_; ++i) {
       for (const Input& input : dag_.inputs_of(dag_.nodes[i])) {
-        if (input.cls != dag::EdgeClass::param && input.source.node.valid()) link(input.source.node, NodeId(i), Why::reads);
+        if (input.cls != dag::EdgeClass::param && input.source.node.valid())
+          link(input.source.node, NodeId(i), Why::reads);
       }
     }
     for (const auto& [before, after] : dag_.temporal) link(before, after, Why::after);
@@ -67,7 +75,8 @@ class IssueOrder {
     std::vector<std::vector<std::uint32_t>> sharing(sets);
     for (std::size_t a = 0; a < sets; ++a) {
       for (std::size_t b = 0; b < sets; ++b) {
-        if (dag_.device_sets[DeviceSetId::at(a)].intersects(dag_.device_sets[DeviceSetId::at(b)])) sharing[a].push_back(static_cast<std::uint32_t>(b));
+        if (dag_.device_sets[DeviceSetId::at(a)].intersects(dag_.device_sets[DeviceSetId::at(b)]))
+          sharing[a].push_back(static_cast<std::uint32_t>(b));
       }
     }
     // Work, communication.
@@ -97,10 +106,15 @@ class IssueOrder {
       path.push_back(waits[at]);
     }
     const NodeId first(at);
-    auto report = facts_.sink.report(Code::limited_deadlock, facts_.loc(first), "`{}` waits for itself: in this order devices that run one communication at a time would hang", facts_.name(first));
-    constexpr std::string_view kWhy[] = {"reads", "is ordered after", "stands on its devices behind"};
+    auto report = facts_.sink.report(
+        Code::limited_deadlock, facts_.loc(first),
+        "`{}` waits for itself: in this order devices that run one communication at a time would hang",
+        facts_.name(first));
+    constexpr std::string_view kWhy[] = {"reads", "is ordered after",
+                                         "stands on its devices behind"};
     for (std::size_t k = seen[at]; k < path.size(); ++k) {
-      report.related(facts_.loc(path[k]->node), "`{}` {} `{}`", facts_.name(path[k]->node), kWhy[static_cast<std::size_t>(path[k]->why)], facts_.name(path[k]->before));
+      report.related(facts_.loc(path[k]->node), "`{}` {} `{}`", facts_.name(path[k]->node),
+                     kWhy[static_cast<std::size_t>(path[k]->why)], facts_.name(path[k]->before));
     }
   }
 

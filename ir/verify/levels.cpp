@@ -19,19 +19,31 @@ constexpr Attribute<Node> kOfNodes[] = {
     {"an instance", Level::split, [](const Node& node) { return node.instance != Instance(); }},
     {"its devices", Level::placed, [](const Node& node) { return node.devices.valid(); }},
     {"a layout", Level::placed, [](const Node& node) { return !node.layout.replicated(); }},
-    {"a communication", Level::communicating, [](const Node& node) { return is_communication(node.kind); }},
-    {"a part of the norm", Level::communicating, [](const Node& node) { return node.kind == NodeKind::sum_squares || node.kind == NodeKind::norm; }},
-    {"a copy to or from the host", Level::ordered, [](const Node& node) { return copies_to_or_from_host(node.kind); }},
-    {"a round of work", Level::ordered, [](const Node& node) { return (is_collective(node.kind) || adds_in_place(node.kind)) && node.chunk.valid(); }},
+    {"a communication", Level::communicating,
+     [](const Node& node) { return is_communication(node.kind); }},
+    {"a part of the norm", Level::communicating,
+     [](const Node& node) {
+       return node.kind == NodeKind::sum_squares || node.kind == NodeKind::norm;
+     }},
+    {"a copy to or from the host", Level::ordered,
+     [](const Node& node) { return copies_to_or_from_host(node.kind); }},
+    {"a round of work", Level::ordered,
+     [](const Node& node) {
+       return (is_collective(node.kind) || adds_in_place(node.kind)) && node.chunk.valid();
+     }},
     {"a stream", Level::ordered, [](const Node& node) { return node.stream.valid(); }},
 };
 
 constexpr Attribute<dag::Bucket> kOfBuckets[] = {
     {"devices", Level::placed, [](const dag::Bucket& bucket) { return !bucket.owners.empty(); }},
-    {"how its gradients are made", Level::placed, [](const dag::Bucket& bucket) { return !bucket.unreduced.replicated(); }},
-    {"what of it is cut", Level::placed, [](const dag::Bucket& bucket) { return bucket.sharded() || bucket.gathered_per_use(); }},
-    {"how far it is gathered ahead", Level::placed, [](const dag::Bucket& bucket) { return bucket.prefetch > 0; }},
-    {"that its state lies on the host", Level::ordered, [](const dag::Bucket& bucket) { return bucket.state_on_host; }},
+    {"how its gradients are made", Level::placed,
+     [](const dag::Bucket& bucket) { return !bucket.unreduced.replicated(); }},
+    {"what of it is cut", Level::placed,
+     [](const dag::Bucket& bucket) { return bucket.sharded() || bucket.gathered_per_use(); }},
+    {"how far it is gathered ahead", Level::placed,
+     [](const dag::Bucket& bucket) { return bucket.prefetch > 0; }},
+    {"that its state lies on the host", Level::ordered,
+     [](const dag::Bucket& bucket) { return bucket.state_on_host; }},
 };
 
 class Levels {
@@ -39,10 +51,15 @@ class Levels {
   explicit Levels(Facts& facts) : facts_(facts), dag_(facts.dag) {}
 
   void check() {
-    if (dag_.level < Level::split && !dag_.dims.empty()) early(dag_.dims.front().loc, "the header", "a split dimension", Level::split);
-    for (const dag::Bucket& bucket : dag_.buckets) one(kOfBuckets, bucket, bucket.loc, [&] { return "bucket `" + std::string(facts_.text(bucket.name)) + "`"; });
-    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) one(kOfNodes, dag_.nodes[i], dag_.nodes[i].loc, [&] { return node(NodeId::at(i)); });
-    if (!dag_.streams.empty()) early(dag_.streams.front().loc, "the header", "a stream", Level::ordered);
+    if (dag_.level < Level::split && !dag_.dims.empty())
+      early(dag_.dims.front().loc, "the header", "a split dimension", Level::split);
+    for (const dag::Bucket& bucket : dag_.buckets)
+      one(kOfBuckets, bucket, bucket.loc,
+          [&] { return "bucket `" + std::string(facts_.text(bucket.name)) + "`"; });
+    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i)
+      one(kOfNodes, dag_.nodes[i], dag_.nodes[i].loc, [&] { return node(NodeId::at(i)); });
+    if (!dag_.streams.empty())
+      early(dag_.streams.front().loc, "the header", "a stream", Level::ordered);
     for (const auto& [before, after] : dag_.temporal) {
       if (facts_.enough()) return;
       early(facts_.loc(after), node(after), "what it comes after", Level::ordered);
@@ -55,12 +72,15 @@ class Levels {
   template <typename Of, std::size_t kCount, typename Name>
   void one(const Attribute<Of> (&attributes)[kCount], const Of& of, LocId loc, Name name) {
     for (const Attribute<Of>& each : attributes) {
-      if (dag_.level < each.first && each.said(of)) return early(loc, name(), each.what, each.first);
+      if (dag_.level < each.first && each.said(of))
+        return early(loc, name(), each.what, each.first);
     }
   }
 
   void early(LocId loc, const std::string& who, std::string_view what, Level first) {
-    facts_.sink.report(Code::broken_dag, loc, "{} says {} at level `{}`, and that is said from level `{}` on", who, what, dag::level_name(dag_.level), dag::level_name(first));
+    facts_.sink.report(Code::broken_dag, loc,
+                       "{} says {} at level `{}`, and that is said from level `{}` on", who, what,
+                       dag::level_name(dag_.level), dag::level_name(first));
   }
 
   Facts& facts_;

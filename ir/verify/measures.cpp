@@ -8,8 +8,8 @@ namespace piper::verify {
 
 namespace {
 
-using directive::Measure;
 using dag::EdgeClass;
+using directive::Measure;
 
 /// The measures in bytes that a `require` of the header bounds, from the actions and messages of
 /// the plan. The simulator computes bubbles.
@@ -28,7 +28,7 @@ class Measures {
   }
 
  private:
-  double most(std::int64_t dag::Role::*bytes) const {
+  double most(std::int64_t dag::Role::* bytes) const {
     std::int64_t most = 0;
     for (const dag::Role& role : dag_.plan->roles) most = std::max(most, role.*bytes);
     return static_cast<double>(most);
@@ -37,13 +37,18 @@ class Measures {
   /// Local bytes of a member's inputs, each port once.
   std::int64_t brought(const Node& member) const {
     std::int64_t bytes = 0;
-    if (const auto bucket = member.subject.bucket(); bucket.valid() && dag_.buckets[bucket.index()].sharded()) {
+    if (const auto bucket = member.subject.bucket();
+        bucket.valid() && dag_.buckets[bucket.index()].sharded()) {
       // The whole bucket moves with its padding, or one shard of it.
       const dag::Bucket& flat = dag_.buckets[bucket.index()];
-      const std::int64_t elements = bucket_elements(dag_, flat) / (reduces_to_all(member.kind) ? shares_of(dag_, flat) : 1);
-      return gathers_shards(member.kind) ? parameter_bytes(dag_, flat, elements) : gradient_bytes(dag_, flat, elements);
+      const std::int64_t elements =
+          bucket_elements(dag_, flat) / (reduces_to_all(member.kind) ? shares_of(dag_, flat) : 1);
+      return gathers_shards(member.kind) ? parameter_bytes(dag_, flat, elements)
+                                         : gradient_bytes(dag_, flat, elements);
     }
-    for_each_port(dag_, member, [&](std::span<const Input> sources) { bytes += facts_.output_bytes[facts_.output(sources[0].source)]; });
+    for_each_port(dag_, member, [&](std::span<const Input> sources) {
+      bytes += facts_.output_bytes[facts_.output(sources[0].source)];
+    });
     return bytes;
   }
 
@@ -56,9 +61,11 @@ class Measures {
       const Node& first = facts_.node(comm.members.front());
       std::int64_t bytes = 0;
       for (const NodeId member : comm.members) bytes += brought(facts_.node(member));
-      const auto devices = static_cast<std::int64_t>(dag_.device_sets[first.devices].devices(dag_.mesh));
+      const auto devices =
+          static_cast<std::int64_t>(dag_.device_sets[first.devices].devices(dag_.mesh));
       std::int64_t joined = 1;
-      for (std::size_t axis = 0; axis < dag_.mesh.axes.size(); ++axis) joined *= (comm.axes >> axis & 1) != 0 ? dag_.mesh.axes[axis].size : 1;
+      for (std::size_t axis = 0; axis < dag_.mesh.axes.size(); ++axis)
+        joined *= (comm.axes >> axis & 1) != 0 ? dag_.mesh.axes[axis].size : 1;
       const auto sets = static_cast<std::int64_t>(comm.members.size());
       const std::int64_t rings = devices / joined, in_ring = joined * sets;
       switch (traits(first.kind).comm_op) {
@@ -94,8 +101,12 @@ void check_measures(const Facts& facts) {
   for (const directive::Require& require : facts.dag.requirements) {
     const std::optional<double> found = measures.of(require.measure);
     if (!found || directive::holds(*found, require.compare, require.bound)) continue;
-    facts.sink.report(Code::measure_out_of_bounds, require.loc, "`{}` of this plan is {}, but {} {} is required{}", directive::kMeasureNames[static_cast<std::size_t>(require.measure)], number(*found),
-                      directive::kCompareNames[static_cast<std::size_t>(require.compare)], number(require.bound), require.message.empty() ? "" : ": " + require.message);
+    facts.sink.report(Code::measure_out_of_bounds, require.loc,
+                      "`{}` of this plan is {}, but {} {} is required{}",
+                      directive::kMeasureNames[static_cast<std::size_t>(require.measure)],
+                      number(*found),
+                      directive::kCompareNames[static_cast<std::size_t>(require.compare)],
+                      number(require.bound), require.message.empty() ? "" : ": " + require.message);
   }
 }
 

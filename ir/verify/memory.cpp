@@ -12,12 +12,19 @@ using dag::EdgeClass;
 
 /// The content of a cell.
 struct Content {
-  enum class Kind : std::uint8_t { initial, claimed, garbage, value, sum, optimizer } kind = Kind::initial;
+  enum class Kind : std::uint8_t {
+    initial,
+    claimed,
+    garbage,
+    value,
+    sum,
+    optimizer
+  } kind = Kind::initial;
   std::uint8_t step = 0;
-  std::uint32_t id = kNone;     // claimed: parameter; value, sum: output; optimizer: bucket
-  std::uint32_t count = 0;      // sum: contributions so far
-  std::uint32_t buffer = kNone; // that it was written into
-  std::int64_t base = 0;        // where the value begins
+  std::uint32_t id = kNone;      // claimed: parameter; value, sum: output; optimizer: bucket
+  std::uint32_t count = 0;       // sum: contributions so far
+  std::uint32_t buffer = kNone;  // that it was written into
+  std::int64_t base = 0;         // where the value begins
 };
 
 /// The end of writes that no action did: visible to every action.
@@ -26,22 +33,32 @@ constexpr std::int32_t kLongAgo = std::numeric_limits<std::int32_t>::min();
 /// A range of bytes that every access covers entirely or not at all.
 struct Cell {
   Content content;
-  std::uint32_t writer = kNone;         // the last action that wrote here
+  std::uint32_t writer = kNone;  // the last action that wrote here
   // Its stream, and how many of its actions have ended when it has, counted as HappensBefore does.
   std::uint32_t writer_lane = 0;
   std::int32_t writer_end = kLongAgo;
   // Since the last write: the one stream that read; kNone: none.
   std::uint32_t reader_lane = kNone;
-  std::int32_t reader_end = 0;          // its last read
-  bool many_readers = false;            // more streams read: see reads_
-  std::uint32_t read_stamp = kNone;     // the current action, and its operand, if it reads here
+  std::int32_t reader_end = 0;       // its last read
+  bool many_readers = false;         // more streams read: see reads_
+  std::uint32_t read_stamp = kNone;  // the current action, and its operand, if it reads here
   std::uint32_t read_operand = 0;
   std::uint32_t write_stamp = kNone;
 };
 
 /// An access of an action to a range of cells; the same in both steps.
 struct Access {
-  enum class Kind : std::uint8_t { read_value, read_sum, read_state, read_param, write_value, write_sum, write_garbage, write_param, write_state } kind = Kind::write_garbage;
+  enum class Kind : std::uint8_t {
+    read_value,
+    read_sum,
+    read_state,
+    read_param,
+    write_value,
+    write_sum,
+    write_garbage,
+    write_param,
+    write_state
+  } kind = Kind::write_garbage;
   std::uint32_t first = 0, last = 0;  // cells
   std::uint32_t buffer = kNone;
   std::int64_t base = 0;
@@ -68,7 +85,9 @@ class Edges {
   const std::vector<std::int64_t>& bytes() const { return bytes_; }
 
  private:
-  std::size_t start(std::int64_t byte) const { return (static_cast<std::uint64_t>(byte) * 0x9E3779B97F4A7C15ull >> 32) & (slots_.size() - 1); }
+  std::size_t start(std::int64_t byte) const {
+    return (static_cast<std::uint64_t>(byte) * 0x9E3779B97F4A7C15ull >> 32) & (slots_.size() - 1);
+  }
   std::uint32_t add(std::int64_t byte, std::size_t slot) {
     slots_[slot] = static_cast<std::uint32_t>(bytes_.size());
     bytes_.push_back(byte);
@@ -91,7 +110,8 @@ class Edges {
 /// conflicting pairs are ordered then, and the content does not depend on timing.
 class RoleMemoryCheck {
  public:
-  RoleMemoryCheck(const PlanFacts& plan, const Sums& sums, Reports reports) : plan_(plan), facts_(plan.facts), dag_(plan.facts.dag), sums_(sums), reports_(reports) {}
+  RoleMemoryCheck(const PlanFacts& plan, const Sums& sums, Reports reports)
+      : plan_(plan), facts_(plan.facts), dag_(plan.facts.dag), sums_(sums), reports_(reports) {}
 
   void check(const RoleView& view, const HappensBefore& before) {
     view_ = &view;
@@ -131,7 +151,8 @@ class RoleMemoryCheck {
 
   void add_whole(Access access, std::uint32_t number) {
     Ends& ends = ends_of_buffer_[number];
-    if (ends.first == kNone) ends = {edges_.at(access.base), edges_.at(access.base + role_->buffers[number].bytes)};
+    if (ends.first == kNone)
+      ends = {edges_.at(access.base), edges_.at(access.base + role_->buffers[number].bytes)};
     access.first = ends.first;
     access.last = ends.last;
     accesses_.push_back(access);
@@ -139,7 +160,9 @@ class RoleMemoryCheck {
 
   /// Offsets of the arena in the memory of the host start far beyond those of the device.
   static constexpr std::int64_t kHost = std::int64_t{1} << 60;
-  static std::int64_t begin_of(const dag::Buffer& buffer) { return buffer.offset + (is_on_host(buffer.cls) ? kHost : 0); }
+  static std::int64_t begin_of(const dag::Buffer& buffer) {
+    return buffer.offset + (is_on_host(buffer.cls) ? kHost : 0);
+  }
 
   /// One access per operand, then those to optimizer state, per action.
   void lay_out() {
@@ -150,7 +173,9 @@ class RoleMemoryCheck {
     std::vector<std::vector<std::uint32_t>> optimizer(dag_.buckets.size());
     for (std::uint32_t b = 0; b < role_->buffers.size(); ++b) {
       const dag::Buffer& buffer = role_->buffers[b];
-      if (buffer.bucket.valid() && buffer.cls == optimizer_class(dag_.buckets[buffer.bucket.index()])) optimizer[buffer.bucket.index()].push_back(b);
+      if (buffer.bucket.valid() &&
+          buffer.cls == optimizer_class(dag_.buckets[buffer.bucket.index()]))
+        optimizer[buffer.bucket.index()].push_back(b);
     }
     NodePolls polls(dag_.context->cancellation);
     for (std::size_t i = 0; i < role_->actions.size(); ++i) {
@@ -183,19 +208,23 @@ class RoleMemoryCheck {
         }
       };
       if (returns_to_device(entry.kind) && entry.bucket != kNone) state(Access::Kind::read_state);
-      for (std::size_t p = 0; p < ports.size(); ++p) operand(read_of(entry, ports[p]), view_->bytes(entry, p, ports[p]));
-      for (std::uint32_t out = 0; out < entry.num_outputs; ++out) operand(write_of(entry, ports, out), facts_.output_bytes[entry.first_output + out]);
+      for (std::size_t p = 0; p < ports.size(); ++p)
+        operand(read_of(entry, ports[p]), view_->bytes(entry, p, ports[p]));
+      for (std::uint32_t out = 0; out < entry.num_outputs; ++out)
+        operand(write_of(entry, ports, out), facts_.output_bytes[entry.first_output + out]);
       while (k < action.num_operands) operand({}, -1);
       gaps(action, entry, static_cast<std::uint32_t>(ports.size()));
       if (entry.bucket == kNone) continue;
       const bool on_host = dag_.buckets[entry.bucket].state_on_host;
-      if (on_host ? leaves_device(entry.kind) : writes_state(entry.kind)) state(Access::Kind::write_state);
+      if (on_host ? leaves_device(entry.kind) : writes_state(entry.kind))
+        state(Access::Kind::write_state);
     }
     first_access_.push_back(static_cast<std::uint32_t>(accesses_.size()));
     const std::vector<std::int64_t>& bytes = edges_.bytes();
     std::vector<std::uint32_t> by_byte(bytes.size()), rank(bytes.size());
     for (std::uint32_t k = 0; k < by_byte.size(); ++k) by_byte[k] = k;
-    std::sort(by_byte.begin(), by_byte.end(), [&](std::uint32_t a, std::uint32_t b) { return bytes[a] < bytes[b]; });
+    std::sort(by_byte.begin(), by_byte.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return bytes[a] < bytes[b]; });
     for (std::uint32_t k = 0; k < by_byte.size(); ++k) rank[by_byte[k]] = k;
     for (Access& access : accesses_) {
       if (access.first == access.last) continue;
@@ -209,18 +238,25 @@ class RoleMemoryCheck {
   /// and parameters with a live range within the step: with zeros, or with the members' padding. No
   /// other value uses the padding of state (`check_state`).
   void gaps(const Action& action, const RoleView::Entry& entry, std::uint32_t inputs) {
-    if (entry.bucket == kNone || !(reduces_to_shards(entry.kind) || gathers_shards(entry.kind))) return;
+    if (entry.bucket == kNone || !(reduces_to_shards(entry.kind) || gathers_shards(entry.kind)))
+      return;
     const dag::Bucket& bucket = dag_.buckets[entry.bucket];
     for (const std::uint32_t operand : {std::uint32_t{0}, inputs}) {
       if (operand >= action.num_operands) continue;
-      const dag::Buffer& buffer = role_->buffers[role_->operands[action.first_operand + operand].buffer.index()];
+      const dag::Buffer& buffer =
+          role_->buffers[role_->operands[action.first_operand + operand].buffer.index()];
       const bool gradients = buffer.cls == dag::BufferClass::unreduced;
       if (!gradients && buffer.cls != dag::BufferClass::gathered) continue;
-      const auto bytes = [&](std::int64_t elements) { return gradients ? gradient_bytes(dag_, bucket, elements) : parameter_bytes(dag_, bucket, elements); };
+      const auto bytes = [&](std::int64_t elements) {
+        return gradients ? gradient_bytes(dag_, bucket, elements)
+                         : parameter_bytes(dag_, bucket, elements);
+      };
       std::int64_t begin = 0;
       for (std::size_t i = 0; i < bucket.params.size(); ++i) {
         const std::int64_t filled = begin + dag_.param_types[bucket.params[i].index()].elements();
-        const std::int64_t end = i + 1 < bucket.params.size() ? begin + whole_elements(dag_, bucket.params[i]) : bucket_elements(dag_, bucket);
+        const std::int64_t end = i + 1 < bucket.params.size()
+                                     ? begin + whole_elements(dag_, bucket.params[i])
+                                     : bucket_elements(dag_, bucket);
         Access access;
         access.base = begin_of(buffer) + bytes(filled);
         if (filled < end) add(access, bytes(end - filled));
@@ -246,7 +282,8 @@ class RoleMemoryCheck {
     return access;
   }
 
-  Access write_of(const RoleView::Entry& entry, std::span<const RoleView::Port> ports, std::uint32_t out) const {
+  Access write_of(const RoleView::Entry& entry, std::span<const RoleView::Port> ports,
+                  std::uint32_t out) const {
     Access access;
     const std::uint32_t id = entry.first_output + out;
     if (const std::uint32_t sum = sums_.sum_of[id]; sum != kNone) {
@@ -274,7 +311,10 @@ class RoleMemoryCheck {
   }
 
   std::uint32_t param_of(const RoleView::Entry& entry, const Input& edge) const {
-    if (edge.source.node.valid()) return dag_.buckets[facts_.node(edge.source.node).subject.bucket().index()].params[edge.source.index].value();
+    if (edge.source.node.valid())
+      return dag_.buckets[facts_.node(edge.source.node).subject.bucket().index()]
+          .params[edge.source.index]
+          .value();
     // A shard is named by its first parameter.
     if (entry.bucket != kNone) return dag_.buckets[entry.bucket].params.front().value();
     return dag_.bodies[entry.body].inputs[edge.port].param.value();
@@ -293,12 +333,15 @@ class RoleMemoryCheck {
     lane_ = step.lane;
     end_ = static_cast<std::int32_t>(step.position) + 1;
     const Access* access = first;
-    for (; access != last && access->kind <= Access::Kind::read_param; ++access) read(a, *access, static_cast<std::uint32_t>(access - first));
+    for (; access != last && access->kind <= Access::Kind::read_param; ++access)
+      read(a, *access, static_cast<std::uint32_t>(access - first));
     const Access* const reads_end = access;
     for (; access != last; ++access) {
       switch (access->kind) {
         case Access::Kind::write_value: write_output(a, *access); break;
-        case Access::Kind::write_sum: add_to_sum(a, *access, static_cast<std::uint32_t>(access - first)); break;
+        case Access::Kind::write_sum:
+          add_to_sum(a, *access, static_cast<std::uint32_t>(access - first));
+          break;
         case Access::Kind::write_param: write_param(a, *access); break;
         case Access::Kind::write_state: write_state(a, *access); break;
         default: {
@@ -332,7 +375,8 @@ class RoleMemoryCheck {
     for (std::size_t c = 0; c < cells_.size(); ++c) {
       age(cells_[c].writer_end, cells_[c].writer_lane);
       if (cells_[c].reader_lane != kNone) age(cells_[c].reader_end, cells_[c].reader_lane);
-      for (std::uint32_t lane = 0; cells_[c].many_readers && lane < width; ++lane) age(reads_[c * width + lane], lane);
+      for (std::uint32_t lane = 0; cells_[c].many_readers && lane < width; ++lane)
+        age(reads_[c * width + lane], lane);
     }
   }
 
@@ -342,25 +386,27 @@ class RoleMemoryCheck {
 
   void data_race(std::uint32_t a, std::uint32_t other, const char* what) {
     reports_.sink
-        .report(Code::data_race, plan_.loc(a), "`{}` {} `{}` on `{}`, and nothing orders the two", plan_.name(a), what, plan_.name(other), facts_.text(role_->name))
+        .report(Code::data_race, plan_.loc(a), "`{}` {} `{}` on `{}`, and nothing orders the two",
+                plan_.name(a), what, plan_.name(other), facts_.text(role_->name))
         .related(plan_.loc(other), "`{}` is here", plan_.name(other))
         .hint("an event, or another place in the arena, is missing");
   }
 
   std::string describe(const Content& content) const {
     switch (content.kind) {
-      case Content::Kind::initial:
-        return "what was there before the first step";
+      case Content::Kind::initial: return "what was there before the first step";
       case Content::Kind::claimed:
         return "parameter `" + std::string(facts_.text(dag_.params[content.id].name)) + "`";
-      case Content::Kind::garbage:
-        return "workspace or padding";
+      case Content::Kind::garbage: return "workspace or padding";
       case Content::Kind::value:
-        return "`" + facts_.text(facts_.port(content.id)) + "`" + (content.step == step_ ? "" : " of the step before");
+        return "`" + facts_.text(facts_.port(content.id)) + "`" +
+               (content.step == step_ ? "" : " of the step before");
       case Content::Kind::sum:
-        return "a gradient with " + std::to_string(content.count) + " contributions" + (content.step == step_ ? "" : " of the step before");
+        return "a gradient with " + std::to_string(content.count) + " contributions" +
+               (content.step == step_ ? "" : " of the step before");
       case Content::Kind::optimizer:
-        return "optimizer state of `" + std::string(facts_.text(dag_.buckets[content.id].name)) + "`";
+        return "optimizer state of `" + std::string(facts_.text(dag_.buckets[content.id].name)) +
+               "`";
     }
     return {};
   }
@@ -370,8 +416,12 @@ class RoleMemoryCheck {
     for (std::uint32_t c = access.first; c < access.last; ++c) {
       if (!after_write(cells_[c])) return data_race(a, cells_[c].writer, "reads bytes written by");
       const Content& has = cells_[c].content;
-      if (has.kind == Content::Kind::initial || (has.kind == Content::Kind::optimizer && has.id == access.id && has.base == access.base)) continue;
-      reports_.sink.report(Code::wrong_value, plan_.loc(a), "`{}` needs the optimizer state of its bucket, but these bytes hold {}", plan_.name(a), describe(has));
+      if (has.kind == Content::Kind::initial ||
+          (has.kind == Content::Kind::optimizer && has.id == access.id && has.base == access.base))
+        continue;
+      reports_.sink.report(Code::wrong_value, plan_.loc(a),
+                           "`{}` needs the optimizer state of its bucket, but these bytes hold {}",
+                           plan_.name(a), describe(has));
       return;
     }
   }
@@ -395,7 +445,9 @@ class RoleMemoryCheck {
         wanted.id = access.other;
       }
       if (untouched && !state_place(access, access.other)) {
-        reports_.sink.report(Code::wrong_value, plan_.loc(a), "`{}` does not read parameter `{}` where its bucket has it", plan_.name(a), facts_.text(dag_.params[access.other].name));
+        reports_.sink.report(Code::wrong_value, plan_.loc(a),
+                             "`{}` does not read parameter `{}` where its bucket has it",
+                             plan_.name(a), facts_.text(dag_.params[access.other].name));
         return;
       }
     }
@@ -404,8 +456,8 @@ class RoleMemoryCheck {
       if (!after_write(cell)) return data_race(a, cell.writer, "reads bytes written by");
       Content& has = cell.content;
       if (has.kind == Content::Kind::initial && wanted.kind == Content::Kind::claimed) has = wanted;
-      if (has.kind != wanted.kind || has.id != wanted.id || has.count != wanted.count || has.base != wanted.base || has.step != wanted.step ||
-          has.buffer != wanted.buffer) {
+      if (has.kind != wanted.kind || has.id != wanted.id || has.count != wanted.count ||
+          has.base != wanted.base || has.step != wanted.step || has.buffer != wanted.buffer) {
         return wrong_value(a, operand, wanted, c);
       }
       cell.read_stamp = stamp_;
@@ -416,12 +468,22 @@ class RoleMemoryCheck {
   void wrong_value(std::uint32_t a, std::uint32_t operand, const Content& wanted, std::uint32_t c) {
     const Content& has = cells_[c].content;
     const Input& edge = dag_.edges[view_->ports(a - first_action_)[operand].edge];
-    const std::string what = wanted.kind == Content::Kind::claimed ? "parameter `" + std::string(facts_.text(dag_.params[wanted.id].name)) + "`"
-                             : wanted.kind == Content::Kind::sum   ? "the whole sum `" + facts_.text(edge.source) + "`"
-                                                                   : "`" + facts_.text(edge.source) + "`";
-    auto report = reports_.sink.report(Code::wrong_value, plan_.loc(a), "`{}` needs {}, but byte `{}` of the arena of `{}` holds {}{}", plan_.name(a), what, byte_of(c),
-                                       facts_.text(role_->name), describe(has), has.id != wanted.id ? "" : has.base != wanted.base ? ", begun at another place" : has.buffer != wanted.buffer ? ", written to another buffer" : "");
-    if (cells_[c].writer != kNone) report.related(plan_.loc(cells_[c].writer), "`{}` wrote there last", plan_.name(cells_[c].writer));
+    const std::string what =
+        wanted.kind == Content::Kind::claimed
+            ? "parameter `" + std::string(facts_.text(dag_.params[wanted.id].name)) + "`"
+        : wanted.kind == Content::Kind::sum ? "the whole sum `" + facts_.text(edge.source) + "`"
+                                            : "`" + facts_.text(edge.source) + "`";
+    auto report = reports_.sink.report(
+        Code::wrong_value, plan_.loc(a),
+        "`{}` needs {}, but byte `{}` of the arena of `{}` holds {}{}", plan_.name(a), what,
+        byte_of(c), facts_.text(role_->name), describe(has),
+        has.id != wanted.id           ? ""
+        : has.base != wanted.base     ? ", begun at another place"
+        : has.buffer != wanted.buffer ? ", written to another buffer"
+                                      : "");
+    if (cells_[c].writer != kNone)
+      report.related(plan_.loc(cells_[c].writer), "`{}` wrote there last",
+                     plan_.name(cells_[c].writer));
   }
 
   /// Whether the parameter is at its place in the bucket: in order, each aligned.
@@ -464,15 +526,22 @@ class RoleMemoryCheck {
     content.buffer = access.buffer;
     content.base = access.base;
     if (accumulate == (place == 0)) {
-      reports_.sink.report(Code::wrong_accumulation, plan_.loc(a), "`{}` {} its gradient, but it is contribution `{}`: the first writes, later ones add", plan_.name(a),
-                           accumulate ? "adds" : "writes", place);
+      reports_.sink.report(
+          Code::wrong_accumulation, plan_.loc(a),
+          "`{}` {} its gradient, but it is contribution `{}`: the first writes, later ones add",
+          plan_.name(a), accumulate ? "adds" : "writes", place);
       return;
     }
     for (std::uint32_t c = access.first; accumulate && c < access.last; ++c) {
       const Content& has = cells_[c].content;
-      if (!after_write(cells_[c])) return data_race(a, cells_[c].writer, "adds to bytes written by");
-      if (has.kind == Content::Kind::sum && has.id == access.id && has.step == step_ && has.base == access.base && has.count + 1 == content.count) continue;
-      reports_.sink.report(Code::wrong_accumulation, plan_.loc(a), "`{}` adds contribution `{}` to bytes that hold {}", plan_.name(a), place, describe(has));
+      if (!after_write(cells_[c]))
+        return data_race(a, cells_[c].writer, "adds to bytes written by");
+      if (has.kind == Content::Kind::sum && has.id == access.id && has.step == step_ &&
+          has.base == access.base && has.count + 1 == content.count)
+        continue;
+      reports_.sink.report(Code::wrong_accumulation, plan_.loc(a),
+                           "`{}` adds contribution `{}` to bytes that hold {}", plan_.name(a),
+                           place, describe(has));
       return;
     }
     write(a, access, content, kNone);
@@ -483,9 +552,14 @@ class RoleMemoryCheck {
     for (std::uint32_t c = access.first; c < access.last; ++c) {
       const Content& has = cells_[c].content;
       if (has.kind == Content::Kind::initial) continue;
-      if (has.kind == Content::Kind::claimed && has.id == access.other && has.base == access.base) continue;
-      if (has.kind == Content::Kind::value && left_by(has.id) == access.id && has.step != step_ && has.base == access.base) continue;
-      reports_.sink.report(Code::wrong_value, plan_.loc(a), "`{}` needs parameter `{}`, but its bytes hold {}", plan_.name(a), facts_.text(dag_.params[access.other].name), describe(has));
+      if (has.kind == Content::Kind::claimed && has.id == access.other && has.base == access.base)
+        continue;
+      if (has.kind == Content::Kind::value && left_by(has.id) == access.id && has.step != step_ &&
+          has.base == access.base)
+        continue;
+      reports_.sink.report(Code::wrong_value, plan_.loc(a),
+                           "`{}` needs parameter `{}`, but its bytes hold {}", plan_.name(a),
+                           facts_.text(dag_.params[access.other].name), describe(has));
       break;  // later reads of the parameter find this value
     }
     Access made = access;
@@ -497,7 +571,9 @@ class RoleMemoryCheck {
   /// that it makes a copy if parameters are sharded at rest.
   std::uint32_t left_by(std::uint32_t output) const {
     const Port port = facts_.port(output);
-    if (!gathers_shards(facts_.kind[port.node.index()]) || dag_.shards_parameters(dag_.buckets[facts_.node(port.node).subject.bucket().index()])) return output;
+    if (!gathers_shards(facts_.kind[port.node.index()]) ||
+        dag_.shards_parameters(dag_.buckets[facts_.node(port.node).subject.bucket().index()]))
+      return output;
     return facts_.output(dag_.inputs_of(facts_.node(port.node))[port.index].source);
   }
 
@@ -508,19 +584,28 @@ class RoleMemoryCheck {
     content.base = access.base;
     for (std::uint32_t c = access.first; c < access.last; ++c) {
       const Content& has = cells_[c].content;
-      if (has.kind == Content::Kind::initial || (has.kind == Content::Kind::optimizer && has.id == content.id && has.base == content.base)) continue;
-      reports_.sink.report(Code::wrong_value, plan_.loc(a), "`{}` needs the optimizer state of its bucket, but these bytes hold {}", plan_.name(a), describe(has));
+      if (has.kind == Content::Kind::initial || (has.kind == Content::Kind::optimizer &&
+                                                 has.id == content.id && has.base == content.base))
+        continue;
+      reports_.sink.report(Code::wrong_value, plan_.loc(a),
+                           "`{}` needs the optimizer state of its bucket, but these bytes hold {}",
+                           plan_.name(a), describe(has));
       return;
     }
     write(a, access, content, kNone);
   }
 
   /// `in_place`: the operand that may have been read from the same bytes.
-  void write(std::uint32_t a, const Access& access, const Content& content, std::uint32_t in_place) {
+  void write(std::uint32_t a, const Access& access, const Content& content,
+             std::uint32_t in_place) {
     for (std::uint32_t c = access.first; c < access.last; ++c) {
       Cell& cell = cells_[c];
-      if (cell.write_stamp == stamp_ || (cell.read_stamp == stamp_ && !(cell.read_operand == in_place && same_place(a, in_place, access)))) {
-        reports_.sink.report(Code::wrong_operand, plan_.loc(a), "two operands of `{}` share bytes of the arena of `{}`", plan_.name(a), facts_.text(role_->name));
+      if (cell.write_stamp == stamp_ ||
+          (cell.read_stamp == stamp_ &&
+           !(cell.read_operand == in_place && same_place(a, in_place, access)))) {
+        reports_.sink.report(Code::wrong_operand, plan_.loc(a),
+                             "two operands of `{}` share bytes of the arena of `{}`", plan_.name(a),
+                             facts_.text(role_->name));
         return;
       }
       if (!after_write(cell)) return data_race(a, cell.writer, "overwrites bytes written by");
@@ -545,11 +630,16 @@ class RoleMemoryCheck {
   }
 
   void data_race_with_read(std::uint32_t a, std::uint32_t lane, std::int32_t end) {
-    const std::uint32_t position = static_cast<std::uint32_t>(end > 0 ? end : end + static_cast<std::int32_t>(lanes_[lane].size)) - 1;
+    const std::uint32_t position =
+        static_cast<std::uint32_t>(end > 0 ? end
+                                           : end + static_cast<std::int32_t>(lanes_[lane].size)) -
+        1;
     data_race(a, plan_.action_at[lanes_[lane].first + position], "overwrites bytes read by");
   }
 
-  bool same_place(std::uint32_t a, std::uint32_t operand, const Access& access) const { return accesses_[first_access_[a - first_action_] + operand].base == access.base; }
+  bool same_place(std::uint32_t a, std::uint32_t operand, const Access& access) const {
+    return accesses_[first_access_[a - first_action_] + operand].base == access.base;
+  }
 
   const PlanFacts& plan_;
   const Facts& facts_;
@@ -582,9 +672,12 @@ class MemoryCheck::RoleMemory : public RoleMemoryCheck {
   using RoleMemoryCheck::RoleMemoryCheck;
 };
 
-MemoryCheck::MemoryCheck(const PlanFacts& plan, const Sums& sums, Reports reports) : memory_(std::make_unique<RoleMemory>(plan, sums, reports)) {}
+MemoryCheck::MemoryCheck(const PlanFacts& plan, const Sums& sums, Reports reports)
+    : memory_(std::make_unique<RoleMemory>(plan, sums, reports)) {}
 MemoryCheck::~MemoryCheck() = default;
-void MemoryCheck::check(const RoleView& view, const HappensBefore& before) { memory_->check(view, before); }
+void MemoryCheck::check(const RoleView& view, const HappensBefore& before) {
+  memory_->check(view, before);
+}
 
 Sums::Sums(const Facts& facts) : sum_of(facts.owner.size(), kNone), place(facts.owner.size(), 0) {
   for (const NodeId id : facts.around) {

@@ -46,8 +46,12 @@ struct PlanFacts {
   std::vector<std::uint32_t> ended;
 
   const dag::Role& role(std::uint32_t action) const { return plan.roles[role_of[action]]; }
-  const Action& action(std::uint32_t id) const { return plan.roles[role_of[id]].actions[id - first_action[role_of[id]]]; }
-  const Lane& lane(std::uint32_t id) const { return lanes[first_lane[role_of[id]] + steps[id].lane]; }
+  const Action& action(std::uint32_t id) const {
+    return plan.roles[role_of[id]].actions[id - first_action[role_of[id]]];
+  }
+  const Lane& lane(std::uint32_t id) const {
+    return lanes[first_lane[role_of[id]] + steps[id].lane];
+  }
   /// The previous action of its stream; for the first one, the last action of the previous step.
   std::uint32_t before(std::uint32_t id) const {
     const Lane& own = lane(id);
@@ -58,7 +62,8 @@ struct PlanFacts {
     return {role(id).waits.data() + a.first_wait, a.num_waits};
   }
   std::span<const std::uint32_t> ended_of(std::uint32_t role) const {
-    return std::span(ended).subspan(first_action[role], first_action[role + 1] - first_action[role]);
+    return std::span(ended).subspan(first_action[role],
+                                    first_action[role + 1] - first_action[role]);
   }
   std::string name(std::uint32_t id) const { return facts.name(action(id).node); }
   LocId loc(std::uint32_t id) const { return facts.loc(action(id).node); }
@@ -73,13 +78,16 @@ class HappensBefore {
   /// Computes the counts of this role. `plan.ended` must be filled by the check of progress.
   void set_role(std::uint32_t role);
   /// The counts of an action, by lane.
-  const std::int32_t* row(std::uint32_t action) const { return counts_.data() + std::size_t{action - first_} * width_; }
+  const std::int32_t* row(std::uint32_t action) const {
+    return counts_.data() + std::size_t{action - first_} * width_;
+  }
   /// The length of a row: the lanes, and padding.
   std::size_t width() const { return width_; }
   /// Action b ended before a starts: b of the same step, or of the step before when `previous`.
   bool ended_before(std::uint32_t b, std::uint32_t a, bool previous) const {
     const auto end = static_cast<std::int32_t>(plan_.steps[b].position) + 1;
-    return row(a)[plan_.steps[b].lane] >= (previous ? end - static_cast<std::int32_t>(plan_.lane(b).size) : end);
+    return row(a)[plan_.steps[b].lane] >=
+           (previous ? end - static_cast<std::int32_t>(plan_.lane(b).size) : end);
   }
 
  private:
@@ -87,36 +95,40 @@ class HappensBefore {
   std::uint32_t first_ = 0;
   std::size_t width_ = 0;
   std::vector<std::int32_t> counts_;
-  std::vector<std::int32_t> sizes_;   // per lane
+  std::vector<std::int32_t> sizes_;  // per lane
 };
 
 /// The reads and writes of one role in issue order, copied from the DAG's tables into compact ones.
 class RoleView {
  public:
   struct Port {
-    std::uint32_t edge = 0;          // its source, in the edge pool
+    std::uint32_t edge = 0;  // its source, in the edge pool
     // The output that it reads; kNone: a parameter without an update in this program.
     std::uint32_t output = kNone;
     dag::EdgeClass cls = dag::EdgeClass::data;
   };
   struct Entry {
     std::uint32_t node = 0, body = kNone, bucket = kNone;
-    std::uint32_t first_port = 0;    // of `ports`, up to those of the next entry
+    std::uint32_t first_port = 0;  // of `ports`, up to those of the next entry
     std::uint32_t first_output = 0, num_outputs = 0;
     std::uint32_t first_reader = kNone;  // of a recv: the first action that reads it
     NodeKind kind = NodeKind::chunk;
   };
 
-  explicit RoleView(const PlanFacts& plan) : plan_(plan), local_(plan.facts.dag.nodes.size(), kNone) {}
+  explicit RoleView(const PlanFacts& plan)
+      : plan_(plan), local_(plan.facts.dag.nodes.size(), kNone) {}
   void set_role(std::uint32_t role);
   std::uint32_t number() const { return number_; }
   const dag::Role& role() const { return plan_.plan.roles[number_]; }
   std::size_t size() const { return entries_.size() - 1; }
   /// The role's action of a node; kNone if it has none.
-  std::uint32_t action_of(std::uint32_t node) const { return local_[node] < size() && entries_[local_[node]].node == node ? local_[node] : kNone; }
+  std::uint32_t action_of(std::uint32_t node) const {
+    return local_[node] < size() && entries_[local_[node]].node == node ? local_[node] : kNone;
+  }
   const Entry& entry(std::size_t local) const { return entries_[local]; }
   std::span<const Port> ports(std::size_t local) const {
-    return std::span(ports_).subspan(entries_[local].first_port, entries_[local + 1].first_port - entries_[local].first_port);
+    return std::span(ports_).subspan(entries_[local].first_port,
+                                     entries_[local + 1].first_port - entries_[local].first_port);
   }
   std::int64_t bytes(const Entry& entry, std::size_t port, const Port& read) const;
 
@@ -125,15 +137,16 @@ class RoleView {
   std::uint32_t number_ = 0;
   // Per node: the role's action; stays valid for a role's own nodes alone.
   std::vector<std::uint32_t> local_;
-  std::vector<Entry> entries_;        // per action, one more
+  std::vector<Entry> entries_;  // per action, one more
   std::vector<Port> ports_;
 };
 
 /// The windows that receivers need, collected role by role.
 struct ReceiveWindows {
-  explicit ReceiveWindows(const PlanFacts& plan) : min_windows(plan.plan.communicators.size(), 1), far(min_windows.size()) {}
-  std::vector<std::uint32_t> min_windows;                           // per communicator
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> far;   // the two messages that require it
+  explicit ReceiveWindows(const PlanFacts& plan)
+      : min_windows(plan.plan.communicators.size(), 1), far(min_windows.size()) {}
+  std::vector<std::uint32_t> min_windows;                    // per communicator
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> far;  // the two messages that require it
 };
 
 /// In-place sums and their terms.
@@ -176,9 +189,11 @@ class MemoryCheck {
 };
 /// No receive of one role is posted before its window allows; collects the windows that its
 /// messages need.
-void check_windows(const PlanFacts& plan, const RoleView& view, const HappensBefore& before, ReceiveWindows& windows, Reports reports);
+void check_windows(const PlanFacts& plan, const RoleView& view, const HappensBefore& before,
+                   ReceiveWindows& windows, Reports reports);
 /// The role's streams and waits keep the temporal edges of `issued_after`.
-void check_issue_points(const PlanFacts& plan, const RoleView& view, const HappensBefore& before, Reports reports);
+void check_issue_points(const PlanFacts& plan, const RoleView& view, const HappensBefore& before,
+                        Reports reports);
 /// The minimum window of every communicator is the one that its messages need, and its window is
 /// not smaller.
 void check_min_windows(const PlanFacts& plan, const ReceiveWindows& windows, Reports reports);

@@ -22,7 +22,9 @@ class Shape {
     communicators();
     for (const auto& [before, after] : dag_.temporal) {
       // All work is on one stream, which keeps its order.
-      if (is_communication(facts_.kind[before.index()]) || is_communication(facts_.kind[after.index()])) plan_.issued_after.emplace_back(after.value(), before.value());
+      if (is_communication(facts_.kind[before.index()]) ||
+          is_communication(facts_.kind[after.index()]))
+        plan_.issued_after.emplace_back(after.value(), before.value());
     }
     std::sort(plan_.issued_after.begin(), plan_.issued_after.end());
     return facts_.ok();
@@ -33,16 +35,20 @@ class Shape {
     facts_.sink.report(Code::broken_dag, loc, "{}", what);
     return false;
   }
-  std::string role_name(std::uint32_t role) const { return std::string(facts_.text(plan_.plan.roles[role].name)); }
+  std::string role_name(std::uint32_t role) const {
+    return std::string(facts_.text(plan_.plan.roles[role].name));
+  }
 
   bool tables() {
     const std::size_t axes = dag_.mesh.axes.size();
     std::uint64_t total = 0;
     for (std::uint32_t r = 0; r < plan_.plan.roles.size(); ++r) {
       const dag::Role& role = plan_.plan.roles[r];
-      if (role.at.size() != axes) return fail("role `" + role_name(r) + "` has another number of axes than the mesh");
+      if (role.at.size() != axes)
+        return fail("role `" + role_name(r) + "` has another number of axes than the mesh");
       for (std::size_t axis = 0; axis < axes; ++axis) {
-        if (role.at[axis] < DeviceSet::kWhole || role.at[axis] >= static_cast<std::int64_t>(dag_.mesh.axes[axis].size)) {
+        if (role.at[axis] < DeviceSet::kWhole ||
+            role.at[axis] >= static_cast<std::int64_t>(dag_.mesh.axes[axis].size)) {
           return fail("role `" + role_name(r) + "` lies outside the mesh");
         }
       }
@@ -50,20 +56,27 @@ class Shape {
       total += role.actions.size();
       if (total > kNone / 2) return fail("there are too many actions");
       for (const Action& action : role.actions) {
-        const bool fits = action.node.valid() && action.node.index() < dag_.nodes.size() && action.stream.valid() &&
-                          action.stream.index() < dag_.streams.size() && std::size_t{action.first_wait} + action.num_waits <= role.waits.size() &&
-                          std::size_t{action.first_operand} + action.num_operands <= role.operands.size() &&
-                          (!action.communicator.valid() || action.communicator.index() < plan_.plan.communicators.size());
+        const bool fits =
+            action.node.valid() && action.node.index() < dag_.nodes.size() &&
+            action.stream.valid() && action.stream.index() < dag_.streams.size() &&
+            std::size_t{action.first_wait} + action.num_waits <= role.waits.size() &&
+            std::size_t{action.first_operand} + action.num_operands <= role.operands.size() &&
+            (!action.communicator.valid() ||
+             action.communicator.index() < plan_.plan.communicators.size());
         if (!fits) return fail("an action of role `" + role_name(r) + "` refers to nothing");
       }
       for (const dag::Operand& operand : role.operands) {
-        if (!operand.buffer.valid() || operand.buffer.index() >= role.buffers.size()) return fail("an operand of role `" + role_name(r) + "` names no buffer");
+        if (!operand.buffer.valid() || operand.buffer.index() >= role.buffers.size())
+          return fail("an operand of role `" + role_name(r) + "` names no buffer");
       }
       for (const dag::Wait& wait : role.waits) {
-        if (!wait.stream.valid() || wait.stream.index() >= dag_.streams.size()) return fail("a wait of role `" + role_name(r) + "` names no stream");
+        if (!wait.stream.valid() || wait.stream.index() >= dag_.streams.size())
+          return fail("a wait of role `" + role_name(r) + "` names no stream");
       }
       for (const dag::Buffer& buffer : role.buffers) {
-        const bool fits = (!buffer.value.node.valid() || (buffer.value.node.index() < dag_.nodes.size() && buffer.value.index < facts_.outputs_of(buffer.value.node))) &&
+        const bool fits = (!buffer.value.node.valid() ||
+                           (buffer.value.node.index() < dag_.nodes.size() &&
+                            buffer.value.index < facts_.outputs_of(buffer.value.node))) &&
                           (!buffer.bucket.valid() || buffer.bucket.index() < dag_.buckets.size());
         if (!fits) return fail("a buffer of role `" + role_name(r) + "` holds nothing that exists");
       }
@@ -71,10 +84,12 @@ class Shape {
     plan_.first_action.push_back(static_cast<std::uint32_t>(total));
     for (const dag::Communicator& communicator : plan_.plan.communicators) {
       for (const dag::CommId comm : communicator.comms) {
-        if (!comm.valid() || comm.index() >= dag_.comms.size()) return fail("a communicator names a communication that does not exist", communicator.loc);
+        if (!comm.valid() || comm.index() >= dag_.comms.size())
+          return fail("a communicator names a communication that does not exist", communicator.loc);
       }
       for (const DeviceSetId member : communicator.members) {
-        if (!member.valid() || member.index() >= dag_.device_sets.size()) return fail("a communicator names a device set that does not exist", communicator.loc);
+        if (!member.valid() || member.index() >= dag_.device_sets.size())
+          return fail("a communicator names a device set that does not exist", communicator.loc);
       }
     }
     return true;
@@ -101,33 +116,43 @@ class Shape {
     const auto key = [&](AxisMask axes, auto at) {
       std::uint64_t value = 0;
       for (std::size_t axis = 0; axis < dag_.mesh.axes.size(); ++axis) {
-        if ((axes >> axis & 1) != 0) value = value * dag_.mesh.axes[axis].size + static_cast<std::uint64_t>(at(axis));
+        if ((axes >> axis & 1) != 0)
+          value = value * dag_.mesh.axes[axis].size + static_cast<std::uint64_t>(at(axis));
       }
       return value;
     };
     for (std::uint32_t r = 0; r < roles.size(); ++r) {
-      const AxisMask axes = ~DeviceSet{roles[r].at}.whole_axes() & ((AxisMask{1} << dag_.mesh.axes.size()) - 1);
-      auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& each) { return each.axes == axes; });
+      const AxisMask axes =
+          ~DeviceSet{roles[r].at}.whole_axes() & ((AxisMask{1} << dag_.mesh.axes.size()) - 1);
+      auto group = std::find_if(groups.begin(), groups.end(),
+                                [&](const Group& each) { return each.axes == axes; });
       if (group == groups.end()) group = groups.insert(groups.end(), Group{axes, {}});
-      if (!group->roles.try_emplace(key(axes, [&](std::size_t axis) { return roles[r].at[axis]; }), r).second) {
-        facts_.sink.report(Code::wrong_roles, LocId(), "role `{}` has the devices of another role", role_name(r));
+      if (!group->roles
+               .try_emplace(key(axes, [&](std::size_t axis) { return roles[r].at[axis]; }), r)
+               .second) {
+        facts_.sink.report(Code::wrong_roles, LocId(), "role `{}` has the devices of another role",
+                           role_name(r));
         return;
       }
     }
-    std::stable_sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) { return __builtin_popcount(a.axes) > __builtin_popcount(b.axes); });
+    std::stable_sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
+      return __builtin_popcount(a.axes) > __builtin_popcount(b.axes);
+    });
     std::vector<std::uint64_t> devices(roles.size(), 0);
     // Devices of each set that its roles have.
     std::vector<std::uint64_t> held(dag_.device_sets.size(), 0);
     const std::uint64_t total = dag_.mesh.devices();
     if (total > (1u << 24)) {
-      facts_.sink.report(Code::wrong_roles, dag_.mesh.loc, "a mesh of `{}` devices is too large to be checked", total);
+      facts_.sink.report(Code::wrong_roles, dag_.mesh.loc,
+                         "a mesh of `{}` devices is too large to be checked", total);
       return;
     }
     std::vector<std::uint32_t> at(dag_.mesh.axes.size(), 0);
     for (std::uint64_t rank = 0; rank < total; ++rank) {
       std::uint32_t found = kNone;
       for (const Group& group : groups) {
-        const auto role = group.roles.find(key(group.axes, [&](std::size_t axis) { return at[axis]; }));
+        const auto role =
+            group.roles.find(key(group.axes, [&](std::size_t axis) { return at[axis]; }));
         if (role == group.roles.end()) continue;
         found = role->second;
         break;
@@ -143,7 +168,9 @@ class Shape {
       }
     }
     for (std::uint32_t r = 0; r < roles.size(); ++r) {
-      if (devices[r] == 0) facts_.sink.report(Code::wrong_roles, LocId(), "role `{}` has no device of its own", role_name(r));
+      if (devices[r] == 0)
+        facts_.sink.report(Code::wrong_roles, LocId(), "role `{}` has no device of its own",
+                           role_name(r));
     }
     roles_in_.assign(dag_.device_sets.size(), {});
     std::vector<bool> used(dag_.device_sets.size(), false);
@@ -157,7 +184,9 @@ class Shape {
         roles_in_[s].push_back(r);
       }
       if (held[s] != set.devices(dag_.mesh)) {
-        facts_.sink.report(Code::wrong_roles, dag_.mesh.loc, "the roles that lie in `{}` have `{}` of its `{}` devices", facts_.text(DeviceSetId::at(s)), held[s], set.devices(dag_.mesh));
+        facts_.sink.report(Code::wrong_roles, dag_.mesh.loc,
+                           "the roles that lie in `{}` have `{}` of its `{}` devices",
+                           facts_.text(DeviceSetId::at(s)), held[s], set.devices(dag_.mesh));
         return;
       }
     }
@@ -165,12 +194,14 @@ class Shape {
 
   void actions() {
     std::vector<std::uint32_t> nodes_of(dag_.device_sets.size(), 0);
-    for (const Node& node : dag_.nodes) nodes_of[node.devices.index()] += adds_in_place(node.kind) ? 0 : 1;
+    for (const Node& node : dag_.nodes)
+      nodes_of[node.devices.index()] += adds_in_place(node.kind) ? 0 : 1;
     std::vector<std::uint64_t> wanted(plan_.plan.roles.size(), 0);
     for (std::size_t s = 0; s < roles_in_.size(); ++s) {
       for (const std::uint32_t role : roles_in_[s]) wanted[role] += nodes_of[s];
     }
-    std::vector<std::uint32_t> last(dag_.nodes.size(), kNone), held_by(dag_.device_sets.size(), kNone);
+    std::vector<std::uint32_t> last(dag_.nodes.size(), kNone),
+        held_by(dag_.device_sets.size(), kNone);
     plan_.role_of.reserve(plan_.first_action.back());
     plan_.steps.reserve(plan_.first_action.back());
     for (std::uint32_t r = 0; r < plan_.plan.roles.size(); ++r) {
@@ -182,23 +213,32 @@ class Shape {
       for (const Action& action : role.actions) {
         plan_.role_of.push_back(r);
         const Node& node = facts_.node(action.node);
-        plan_.steps.push_back({action.node.value(), is_communication(node.kind) ? node.comm.value() : kNone, 0, action.position});
+        plan_.steps.push_back({action.node.value(),
+                               is_communication(node.kind) ? node.comm.value() : kNone, 0,
+                               action.position});
         if (adds_in_place(node.kind)) {
-          facts_.sink.report(Code::wrong_actions, node.loc, "role `{}` has an action for `{}`, and no device does work for it", role_name(r), facts_.name(action.node));
+          facts_.sink.report(Code::wrong_actions, node.loc,
+                             "role `{}` has an action for `{}`, and no device does work for it",
+                             role_name(r), facts_.name(action.node));
           if (facts_.enough()) return;
           continue;
         }
         if (last[action.node.index()] == r) {
-          facts_.sink.report(Code::wrong_actions, node.loc, "role `{}` runs `{}` twice", role_name(r), facts_.name(action.node));
+          facts_.sink.report(Code::wrong_actions, node.loc, "role `{}` runs `{}` twice",
+                             role_name(r), facts_.name(action.node));
         } else if (held_by[node.devices.index()] != r) {
-          facts_.sink.report(Code::wrong_actions, node.loc, "role `{}` runs `{}`, which is on `{}`", role_name(r), facts_.name(action.node), facts_.text(node.devices));
+          facts_.sink.report(Code::wrong_actions, node.loc, "role `{}` runs `{}`, which is on `{}`",
+                             role_name(r), facts_.name(action.node), facts_.text(node.devices));
         } else {
           ++own;
         }
         last[action.node.index()] = r;
         if (action.stream != node.stream) {
-          facts_.sink.report(Code::wrong_stream, node.loc, "role `{}` runs `{}` on stream `{}`, the node is on `{}`", role_name(r), facts_.name(action.node),
-                             facts_.text(dag_.streams[action.stream.index()].name), facts_.text(dag_.streams[node.stream.index()].name));
+          facts_.sink.report(Code::wrong_stream, node.loc,
+                             "role `{}` runs `{}` on stream `{}`, the node is on `{}`",
+                             role_name(r), facts_.name(action.node),
+                             facts_.text(dag_.streams[action.stream.index()].name),
+                             facts_.text(dag_.streams[node.stream.index()].name));
         }
         if (facts_.enough()) return;
       }
@@ -206,7 +246,8 @@ class Shape {
       for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
         const Node& node = dag_.nodes[i];
         if (last[i] != r && !adds_in_place(node.kind) && in(role, dag_.device_sets[node.devices])) {
-          facts_.sink.report(Code::wrong_actions, node.loc, "role `{}` lacks `{}`", role_name(r), facts_.name(NodeId::at(i)));
+          facts_.sink.report(Code::wrong_actions, node.loc, "role `{}` lacks `{}`", role_name(r),
+                             facts_.name(NodeId::at(i)));
         }
       }
     }
@@ -236,7 +277,9 @@ class Shape {
         plan_.steps[first + i].lane = lane;
         std::uint32_t& size = lanes[lane].size;
         if (action.position != size) {
-          facts_.sink.report(Code::wrong_actions, plan_.loc(first + i), "`{}` says position `{}` in its stream, it is number `{}`", plan_.name(first + i), action.position, size);
+          facts_.sink.report(Code::wrong_actions, plan_.loc(first + i),
+                             "`{}` says position `{}` in its stream, it is number `{}`",
+                             plan_.name(first + i), action.position, size);
           return;
         }
         ++size;
@@ -246,32 +289,43 @@ class Shape {
         plan_.lanes[k].first = at;
         at += plan_.lanes[k].size;
       }
-      for (std::uint32_t a = first; a < plan_.first_action[r + 1]; ++a) plan_.action_at[lanes[plan_.steps[a].lane].first + plan_.steps[a].position] = a;
+      for (std::uint32_t a = first; a < plan_.first_action[r + 1]; ++a)
+        plan_.action_at[lanes[plan_.steps[a].lane].first + plan_.steps[a].position] = a;
       for (std::uint32_t i = 0; i < role.actions.size() && !facts_.enough(); ++i) {
         const Action& action = role.actions[i];
         for (std::uint32_t w = action.first_wait; w < action.first_wait + action.num_waits; ++w) {
           const dag::Wait& wait = role.waits[w];
           const std::uint32_t lane = lane_of[wait.stream.index()];
-          if (wait.distance <= 1 && lane != kNone && wait.position < lanes[lane].size && wait.stream != action.stream) {
+          if (wait.distance <= 1 && lane != kNone && wait.position < lanes[lane].size &&
+              wait.stream != action.stream) {
             const std::uint32_t target = plan_.action_at[lanes[lane].first + wait.position];
             plan_.targets.push_back(target);
             if (wait.distance == 0 && target >= first + i) later(first + i, target);
             continue;
           }
-          facts_.sink.report(Code::wrong_wait, plan_.loc(first + i), "`{}` waits for action `{}` of stream `{}`, `{}` steps ago: {}", plan_.name(first + i), wait.position,
-                             facts_.text(dag_.streams[wait.stream.index()].name), std::uint32_t{wait.distance},
-                             wait.distance > 1 ? "a wait looks back one step at most" : wait.stream == action.stream ? "a stream is in order anyway" : "there is no such action");
+          facts_.sink.report(Code::wrong_wait, plan_.loc(first + i),
+                             "`{}` waits for action `{}` of stream `{}`, `{}` steps ago: {}",
+                             plan_.name(first + i), wait.position,
+                             facts_.text(dag_.streams[wait.stream.index()].name),
+                             std::uint32_t{wait.distance},
+                             wait.distance > 1              ? "a wait looks back one step at most"
+                             : wait.stream == action.stream ? "a stream is in order anyway"
+                                                            : "there is no such action");
         }
         plan_.first_target.push_back(static_cast<std::uint32_t>(plan_.targets.size()));
       }
-      for (std::size_t k = first_lane; k < plan_.lanes.size(); ++k) lane_of[plan_.lanes[k].stream.index()] = kNone;
+      for (std::size_t k = first_lane; k < plan_.lanes.size(); ++k)
+        lane_of[plan_.lanes[k].stream.index()] = kNone;
     }
     plan_.first_lane.push_back(static_cast<std::uint32_t>(plan_.lanes.size()));
   }
 
   /// Actions are enqueued in issue order, so the event of a later action would not be recorded yet.
   void later(std::uint32_t action, std::uint32_t target) {
-    facts_.sink.report(Code::wrong_wait, plan_.loc(action), "`{}` waits for `{}`, which role `{}` issues after it", plan_.name(action), plan_.name(target), role_name(plan_.role_of[action]))
+    facts_.sink
+        .report(Code::wrong_wait, plan_.loc(action),
+                "`{}` waits for `{}`, which role `{}` issues after it", plan_.name(action),
+                plan_.name(target), role_name(plan_.role_of[action]))
         .related(plan_.loc(target), "`{}` is here", plan_.name(target));
   }
 
@@ -284,11 +338,13 @@ class Shape {
       const dag::Communicator& communicator = list[c];
       const bool pair = communicator.kind == dag::Communicator::Kind::pair;
       if (!communicator.stream.valid() || communicator.stream.index() >= dag_.streams.size()) {
-        facts_.sink.report(Code::wrong_communicator, communicator.loc, "a communicator has no stream");
+        facts_.sink.report(Code::wrong_communicator, communicator.loc,
+                           "a communicator has no stream");
         continue;
       }
       if (!pair && (communicator.window != 0 || communicator.min_window != 0)) {
-        facts_.sink.report(Code::wrong_communicator, communicator.loc, "a group has a window, which only pairs have");
+        facts_.sink.report(Code::wrong_communicator, communicator.loc,
+                           "a group has a window, which only pairs have");
         return;
       }
       for (std::uint32_t k = 0; k < communicator.comms.size(); ++k) {
@@ -296,17 +352,24 @@ class Shape {
         const dag::Comm& comm = dag_.comms[id.index()];
         const Node& first = facts_.node(comm.members[0]);
         if (of_comm[id.index()] != kNone) {
-          facts_.sink.report(Code::wrong_communicator, first.loc, "`{}` stands in two places of the communicators", facts_.name(comm.members[0]));
+          facts_.sink.report(Code::wrong_communicator, first.loc,
+                             "`{}` stands in two places of the communicators",
+                             facts_.name(comm.members[0]));
           return;
         }
         of_comm[id.index()] = c;
         number[id.index()] = k;
-        bool fits = pair == is_send(first.kind) && comm.members.size() == communicator.members.size() && communicator.axes == (pair ? 0 : comm.axes);
+        bool fits = pair == is_send(first.kind) &&
+                    comm.members.size() == communicator.members.size() &&
+                    communicator.axes == (pair ? 0 : comm.axes);
         for (std::size_t m = 0; fits && m < comm.members.size(); ++m) {
-          fits = facts_.node(comm.members[m]).devices == communicator.members[m] && facts_.node(comm.members[m]).stream == communicator.stream;
+          fits = facts_.node(comm.members[m]).devices == communicator.members[m] &&
+                 facts_.node(comm.members[m]).stream == communicator.stream;
         }
         if (!fits) {
-          facts_.sink.report(Code::wrong_communicator, first.loc, "`{}` does not have the members, axes or stream of its communicator", facts_.name(comm.members[0]));
+          facts_.sink.report(Code::wrong_communicator, first.loc,
+                             "`{}` does not have the members, axes or stream of its communicator",
+                             facts_.name(comm.members[0]));
           return;
         }
       }
@@ -317,12 +380,16 @@ class Shape {
       const Action& action = plan_.action(a);
       const std::uint32_t comm = plan_.steps[a].comm;
       if (comm == kNone) {
-        if (action.communicator.valid()) facts_.sink.report(Code::wrong_communicator, plan_.loc(a), "`{}` is no communication but names a communicator", plan_.name(a));
+        if (action.communicator.valid())
+          facts_.sink.report(Code::wrong_communicator, plan_.loc(a),
+                             "`{}` is no communication but names a communicator", plan_.name(a));
         continue;
       }
       const std::uint32_t c = of_comm[comm];
       if (c == kNone || action.communicator.value() != c) {
-        facts_.sink.report(Code::wrong_communicator, plan_.loc(a), "`{}` runs on another communicator than the one that lists it", plan_.name(a));
+        facts_.sink.report(Code::wrong_communicator, plan_.loc(a),
+                           "`{}` runs on another communicator than the one that lists it",
+                           plan_.name(a));
         continue;
       }
       if (role_stamp[c] != plan_.role_of[a]) {
@@ -331,10 +398,13 @@ class Shape {
       }
       if (number[comm] != next[c]) {
         const std::vector<dag::CommId>& comms = list[c].comms;
-        const NodeId expected = dag_.comms[comms[std::min<std::size_t>(next[c], comms.size() - 1)].index()].members[0];
+        const NodeId expected =
+            dag_.comms[comms[std::min<std::size_t>(next[c], comms.size() - 1)].index()].members[0];
         facts_.sink
-            .report(Code::wrong_communicator, plan_.loc(a), "role `{}` runs `{}` as number `{}` of its communicator, where the other member has `{}`", role_name(plan_.role_of[a]),
-                    plan_.name(a), next[c], facts_.name(expected))
+            .report(
+                Code::wrong_communicator, plan_.loc(a),
+                "role `{}` runs `{}` as number `{}` of its communicator, where the other member has `{}`",
+                role_name(plan_.role_of[a]), plan_.name(a), next[c], facts_.name(expected))
             .related(facts_.loc(expected), "`{}` comes first here", facts_.name(expected));
         return;
       }
@@ -356,7 +426,8 @@ void RoleView::set_role(std::uint32_t number) {
   const Facts& facts = plan_.facts;
   const Dag& dag = facts.dag;
   number_ = number;
-  const std::uint32_t first = plan_.first_action[number], count = plan_.first_action[number + 1] - first;
+  const std::uint32_t first = plan_.first_action[number],
+                      count = plan_.first_action[number + 1] - first;
   const Step* const steps = plan_.steps.data() + first;
   entries_.assign(count + 1, {});
   ports_.clear();
@@ -395,7 +466,9 @@ std::int64_t RoleView::bytes(const Entry& entry, std::size_t port, const Port& r
   if (read.output != kNone) return plan_.facts.output_bytes[read.output];
   if (entry.body == kNone) {  // an all-gather of parameters sharded at rest
     const dag::Bucket& bucket = plan_.facts.dag.buckets[entry.bucket];
-    return parameter_bytes(plan_.facts.dag, bucket, bucket_elements(plan_.facts.dag, bucket) / shares_of(plan_.facts.dag, bucket));
+    return parameter_bytes(
+        plan_.facts.dag, bucket,
+        bucket_elements(plan_.facts.dag, bucket) / shares_of(plan_.facts.dag, bucket));
   }
   const dag::Body& body = plan_.facts.dag.bodies[entry.body];
   return body.graph.type(body.inputs[port].value).bytes();
@@ -405,20 +478,30 @@ namespace {
 
 /// Full gradients or parameters of a sharded bucket, named by their sum or by the all-gather that
 /// begins their live range.
-bool check_whole(const Facts& facts, const dag::Buffer& buffer, std::string_view role, Reports reports) {
+bool check_whole(const Facts& facts, const dag::Buffer& buffer, std::string_view role,
+                 Reports reports) {
   const bool gradients = buffer.cls == dag::BufferClass::unreduced;
-  const Node* const node = buffer.value.node.valid() && buffer.value.index == 0 ? &facts.node(buffer.value.node) : nullptr;
+  const Node* const node = buffer.value.node.valid() && buffer.value.index == 0
+                               ? &facts.node(buffer.value.node)
+                               : nullptr;
   const dag::BucketId bucket = node != nullptr ? node->subject.bucket() : dag::BucketId();
   const auto bytes = [&](const dag::Bucket& whole) {
     const std::int64_t elements = bucket_elements(facts.dag, whole);
-    return gradients ? gradient_bytes(facts.dag, whole, elements) : parameter_bytes(facts.dag, whole, elements);
+    return gradients ? gradient_bytes(facts.dag, whole, elements)
+                     : parameter_bytes(facts.dag, whole, elements);
   };
-  const bool fits = bucket.valid() && !buffer.bucket.valid() && (gradients ? adds_in_place(node->kind) && !facts.dag.adds_shards(*node) : gathers_shards(node->kind)) &&
-                    !(gradients ? facts.dag.buckets[bucket.index()].gradients : facts.dag.buckets[bucket.index()].parameters).replicated() &&
+  const bool fits = bucket.valid() && !buffer.bucket.valid() &&
+                    (gradients ? adds_in_place(node->kind) && !facts.dag.adds_shards(*node)
+                               : gathers_shards(node->kind)) &&
+                    !(gradients ? facts.dag.buckets[bucket.index()].gradients
+                                : facts.dag.buckets[bucket.index()].parameters)
+                         .replicated() &&
                     buffer.bytes == bytes(facts.dag.buckets[bucket.index()]);
   if (!fits) {
-    reports.sink.report(Code::wrong_operand, LocId(), "a buffer of role `{}` at `{}` with `{}` bytes is of class `{}`, which no such bucket of its node is", role, buffer.offset, buffer.bytes,
-                        buffer_class_name(buffer.cls));
+    reports.sink.report(
+        Code::wrong_operand, LocId(),
+        "a buffer of role `{}` at `{}` with `{}` bytes is of class `{}`, which no such bucket of its node is",
+        role, buffer.offset, buffer.bytes, buffer_class_name(buffer.cls));
   }
   return fits;
 }
@@ -428,34 +511,49 @@ bool check_whole(const Facts& facts, const dag::Buffer& buffer, std::string_view
 dag::BufferClass class_of(const Node& node) {
   if (leaves_device(node.kind)) return dag::BufferClass::offloaded;
   const bool values = returns_to_device(node.kind) && !node.subject.bucket().valid();
-  return is_communication(node.kind) && !values ? dag::BufferClass::communication : dag::BufferClass::activations;
+  return is_communication(node.kind) && !values ? dag::BufferClass::communication
+                                                : dag::BufferClass::activations;
 }
 
 /// A buffer of values has the size of the value that names it; other buffers have no value.
-bool check_label(const Facts& facts, const dag::Buffer& buffer, std::string_view role, Reports reports) {
-  if (buffer.cls == dag::BufferClass::unreduced || buffer.cls == dag::BufferClass::gathered) return check_whole(facts, buffer, role, reports);
+bool check_label(const Facts& facts, const dag::Buffer& buffer, std::string_view role,
+                 Reports reports) {
+  if (buffer.cls == dag::BufferClass::unreduced || buffer.cls == dag::BufferClass::gathered)
+    return check_whole(facts, buffer, role, reports);
   if (buffer.bucket.valid() && (!is_state(buffer.cls) || buffer.cls == dag::BufferClass::scalars)) {
-    reports.sink.report(Code::wrong_operand, LocId(), "a buffer of role `{}` at `{}` is of class `{}`, which is of no bucket", role, buffer.offset, buffer_class_name(buffer.cls));
+    reports.sink.report(Code::wrong_operand, LocId(),
+                        "a buffer of role `{}` at `{}` is of class `{}`, which is of no bucket",
+                        role, buffer.offset, buffer_class_name(buffer.cls));
     return false;
   }
   const bool labelled = buffer.value.node.valid();
-  const bool values = buffer.cls == dag::BufferClass::activations || buffer.cls == dag::BufferClass::communication || buffer.cls == dag::BufferClass::offloaded;
+  const bool values = buffer.cls == dag::BufferClass::activations ||
+                      buffer.cls == dag::BufferClass::communication ||
+                      buffer.cls == dag::BufferClass::offloaded;
   if (values != labelled || (values && class_of(facts.node(buffer.value.node)) != buffer.cls)) {
-    reports.sink.report(Code::wrong_operand, LocId(), "a buffer of role `{}` at `{}` is of class `{}`, which {} does not have", role, buffer.offset,
-                        buffer_class_name(buffer.cls), labelled ? "`" + facts.text(buffer.value) + "`" : "what is no value");
+    reports.sink.report(Code::wrong_operand, LocId(),
+                        "a buffer of role `{}` at `{}` is of class `{}`, which {} does not have",
+                        role, buffer.offset, buffer_class_name(buffer.cls),
+                        labelled ? "`" + facts.text(buffer.value) + "`" : "what is no value");
     return false;
   }
-  const std::int64_t bytes = values ? std::max<std::int64_t>(facts.output_bytes[facts.output(buffer.value)], 1) : buffer.bytes;
+  const std::int64_t bytes =
+      values ? std::max<std::int64_t>(facts.output_bytes[facts.output(buffer.value)], 1)
+             : buffer.bytes;
   if (buffer.bytes == bytes) return true;
-  reports.sink.report(Code::wrong_operand, facts.loc(buffer.value.node), "the buffer of `{}` on role `{}` has `{}` bytes, and the value takes `{}`", facts.text(buffer.value), role,
-                      buffer.bytes, bytes);
+  reports.sink.report(Code::wrong_operand, facts.loc(buffer.value.node),
+                      "the buffer of `{}` on role `{}` has `{}` bytes, and the value takes `{}`",
+                      facts.text(buffer.value), role, buffer.bytes, bytes);
   return false;
 }
 
 /// Whether an input of the action is in that buffer.
-bool names(const dag::Role& role, const Action& action, std::uint32_t inputs, dag::BufferId buffer) {
-  const std::span<const dag::Operand> operands = std::span(role.operands).subspan(action.first_operand, inputs);
-  return std::any_of(operands.begin(), operands.end(), [&](const dag::Operand& operand) { return operand.buffer == buffer; });
+bool names(const dag::Role& role, const Action& action, std::uint32_t inputs,
+           dag::BufferId buffer) {
+  const std::span<const dag::Operand> operands =
+      std::span(role.operands).subspan(action.first_operand, inputs);
+  return std::any_of(operands.begin(), operands.end(),
+                     [&](const dag::Operand& operand) { return operand.buffer == buffer; });
 }
 
 }  // namespace
@@ -467,9 +565,12 @@ void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports
   const std::string_view role_name = facts.text(role.name);
   for (const dag::Buffer& buffer : role.buffers) {
     const std::int64_t arena = is_on_host(buffer.cls) ? role.host_bytes : role.arena_bytes;
-    if (buffer.offset < 0 || buffer.bytes < 0 || buffer.offset % 64 != 0 || buffer.offset > arena || buffer.bytes > arena - buffer.offset) {
-      reports.sink.report(Code::wrong_operand, LocId(), "a buffer of role `{}` at `{}` with `{}` bytes is not a part of its arena of `{}`, in steps of 64", role_name,
-                          buffer.offset, buffer.bytes, arena);
+    if (buffer.offset < 0 || buffer.bytes < 0 || buffer.offset % 64 != 0 || buffer.offset > arena ||
+        buffer.bytes > arena - buffer.offset) {
+      reports.sink.report(
+          Code::wrong_operand, LocId(),
+          "a buffer of role `{}` at `{}` with `{}` bytes is not a part of its arena of `{}`, in steps of 64",
+          role_name, buffer.offset, buffer.bytes, arena);
       return;
     }
     if (!check_label(facts, buffer, role_name, reports)) return;
@@ -483,43 +584,69 @@ void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports
     const std::uint32_t values = inputs + entry.num_outputs;
     const bool collective = is_collective(entry.kind);
     if (action.num_operands < values || action.num_operands > values + 1) {
-      reports.sink.report(Code::wrong_operand, facts.loc(action.node), "`{}` has `{}` operands where it needs `{}`", facts.name(action.node), action.num_operands, values);
+      reports.sink.report(Code::wrong_operand, facts.loc(action.node),
+                          "`{}` has `{}` operands where it needs `{}`", facts.name(action.node),
+                          action.num_operands, values);
       continue;
     }
-    if (action.num_operands > values && role.buffers[role.operands[action.first_operand + values].buffer.index()].cls != dag::BufferClass::workspace) {
-      reports.sink.report(Code::wrong_operand, facts.loc(action.node), "the workspace of `{}` is in a buffer of another class", facts.name(action.node));
+    if (action.num_operands > values &&
+        role.buffers[role.operands[action.first_operand + values].buffer.index()].cls !=
+            dag::BufferClass::workspace) {
+      reports.sink.report(Code::wrong_operand, facts.loc(action.node),
+                          "the workspace of `{}` is in a buffer of another class",
+                          facts.name(action.node));
     }
     for (std::uint32_t i = 0; i < action.num_operands; ++i) {
       const dag::Operand& operand = role.operands[action.first_operand + i];
       const dag::Buffer& buffer = role.buffers[operand.buffer.index()];
-      const std::int64_t bytes = i < inputs ? (ports[i].output == kNone ? 0 : facts.output_bytes[ports[i].output]) : i < values ? facts.output_bytes[entry.first_output + i - inputs] : 0;
-      if (operand.offset < 0 || operand.offset > buffer.bytes || bytes > buffer.bytes - operand.offset) {
-        reports.sink.report(Code::wrong_operand, facts.loc(action.node), "operand `{}` of `{}` takes `{}` bytes at `{}` of a buffer that has `{}`", i, facts.name(action.node), bytes,
-                            operand.offset, buffer.bytes);
+      const std::int64_t bytes =
+          i < inputs   ? (ports[i].output == kNone ? 0 : facts.output_bytes[ports[i].output])
+          : i < values ? facts.output_bytes[entry.first_output + i - inputs]
+                       : 0;
+      if (operand.offset < 0 || operand.offset > buffer.bytes ||
+          bytes > buffer.bytes - operand.offset) {
+        reports.sink.report(
+            Code::wrong_operand, facts.loc(action.node),
+            "operand `{}` of `{}` takes `{}` bytes at `{}` of a buffer that has `{}`", i,
+            facts.name(action.node), bytes, operand.offset, buffer.bytes);
       }
       const bool output = i >= inputs && i < values;
-      const bool gradient = output && runs_body(entry.kind) && dag.bodies[entry.body].outputs[i - inputs].kind == PortKind::grad;
-      const bool round = output && reduces_to_shards(entry.kind) && !dag.buckets[entry.bucket].gradients.replicated();
+      const bool gradient = output && runs_body(entry.kind) &&
+                            dag.bodies[entry.body].outputs[i - inputs].kind == PortKind::grad;
+      const bool round = output && reduces_to_shards(entry.kind) &&
+                         !dag.buckets[entry.bucket].gradients.replicated();
       if (operand.accumulate && !gradient && !round) {
-        reports.sink.report(Code::wrong_accumulation, facts.loc(action.node), "operand `{}` of `{}` is added to its buffer, but it is no gradient", i, facts.name(action.node));
+        reports.sink.report(Code::wrong_accumulation, facts.loc(action.node),
+                            "operand `{}` of `{}` is added to its buffer, but it is no gradient", i,
+                            facts.name(action.node));
       }
       if (!output) continue;
-      const bool in_place = (collective && !copies_to_or_from_host(entry.kind)) || dag.is_optimizer_state(facts.node(action.node), i - inputs);
+      const bool in_place = (collective && !copies_to_or_from_host(entry.kind)) ||
+                            dag.is_optimizer_state(facts.node(action.node), i - inputs);
       bool belongs = false;
       switch (buffer.cls) {
-        case dag::BufferClass::parameters: belongs = (writes_state(entry.kind) || gathers_shards(entry.kind)) && buffer.bucket.value() == entry.bucket; break;
-        case dag::BufferClass::gradients: belongs = gradient || (reduces_members(entry.kind) && buffer.bucket.value() == entry.bucket); break;
+        case dag::BufferClass::parameters:
+          belongs = (writes_state(entry.kind) || gathers_shards(entry.kind)) &&
+                    buffer.bucket.value() == entry.bucket;
+          break;
+        case dag::BufferClass::gradients:
+          belongs =
+              gradient || (reduces_members(entry.kind) && buffer.bucket.value() == entry.bucket);
+          break;
         case dag::BufferClass::unreduced: belongs = gradient; break;
         case dag::BufferClass::gathered: belongs = buffer.value == Port{action.node, 0}; break;
         case dag::BufferClass::activations:
         case dag::BufferClass::communication:
         case dag::BufferClass::offloaded:
-          belongs = buffer.value == Port{action.node, i - inputs} || (in_place && names(role, action, inputs, operand.buffer));
+          belongs = buffer.value == Port{action.node, i - inputs} ||
+                    (in_place && names(role, action, inputs, operand.buffer));
           break;
         default: break;
       }
       if (!belongs) {
-        reports.sink.report(Code::wrong_operand, facts.loc(action.node), "output `{}` of `{}` is written where something else belongs", i - inputs, facts.name(action.node));
+        reports.sink.report(Code::wrong_operand, facts.loc(action.node),
+                            "output `{}` of `{}` is written where something else belongs",
+                            i - inputs, facts.name(action.node));
       }
     }
   }

@@ -12,7 +12,11 @@ namespace {
 class Machine {
  public:
   /// `limited`: communications are contracted, and follow each other in each rank's issue order.
-  Machine(PlanFacts& plan, bool limited) : plan_(plan), dag_(plan.facts.dag), n_(static_cast<std::uint32_t>(plan.steps.size())), limited_(limited) {}
+  Machine(PlanFacts& plan, bool limited)
+      : plan_(plan),
+        dag_(plan.facts.dag),
+        n_(static_cast<std::uint32_t>(plan.steps.size())),
+        limited_(limited) {}
 
   bool run() {
     pending_.assign(n_, 0);
@@ -44,7 +48,8 @@ class Machine {
     for (std::size_t c = 0; c < dag_.comms.size(); ++c) members_first_[c + 1] += members_first_[c];
     waiters_.resize(waiters_first_[n_]);
     members_.resize(members_first_.back());
-    std::vector<std::uint32_t> fill(waiters_first_.begin(), waiters_first_.end() - 1), member_fill(members_first_.begin(), members_first_.end() - 1);
+    std::vector<std::uint32_t> fill(waiters_first_.begin(), waiters_first_.end() - 1),
+        member_fill(members_first_.begin(), members_first_.end() - 1);
     for (std::uint32_t a = 0; a < n_; ++a) {
       for_each_wait(a, [&](std::uint32_t target) { waiters_[fill[target]++] = a; });
       if (plan_.steps[a].comm != kNone) members_[member_fill[plan_.steps[a].comm]++] = a;
@@ -62,7 +67,8 @@ class Machine {
       const Lane& lane = plan_.lane(a);
       const std::uint32_t position = plan_.steps[a].position;
       if (position + 1 < lane.size) release(plan_.action_at[lane.first + position + 1]);
-      for (std::uint32_t w = waiters_first_[a]; w < waiters_first_[a + 1]; ++w) release(waiters_[w]);
+      for (std::uint32_t w = waiters_first_[a]; w < waiters_first_[a + 1]; ++w)
+        release(waiters_[w]);
       if (limited_ && next_comm_[a] != kNone) release(next_comm_[a]);
     }
     return ended_.size() == n_;
@@ -70,7 +76,8 @@ class Machine {
 
   /// The ended actions, role by role.
   std::vector<std::uint32_t> take_ended() {
-    std::vector<std::uint32_t> sorted(n_), fill(plan_.first_action.begin(), plan_.first_action.end() - 1);
+    std::vector<std::uint32_t> sorted(n_),
+        fill(plan_.first_action.begin(), plan_.first_action.end() - 1);
     for (const std::uint32_t a : ended_) sorted[fill[plan_.role_of[a]]++] = a;
     return sorted;
   }
@@ -114,13 +121,19 @@ class Machine {
       at = step.next;
     }
     const std::size_t first = seen[at];
-    const auto role_name = [&](std::uint32_t a) { return std::string(plan_.facts.text(plan_.plan.roles[plan_.role_of[a]].name)); };
+    const auto role_name = [&](std::uint32_t a) {
+      return std::string(plan_.facts.text(plan_.plan.roles[plan_.role_of[a]].name));
+    };
     const Code code = limited_ ? Code::limited_deadlock : Code::deadlock;
-    auto report = plan_.facts.sink.report(code, plan_.loc(at), "`{}` on `{}` waits for itself: {}", plan_.name(at), role_name(at),
-                                          limited_ ? "devices that run one communication at a time would hang" : "the program hangs");
+    auto report = plan_.facts.sink.report(
+        code, plan_.loc(at), "`{}` on `{}` waits for itself: {}", plan_.name(at), role_name(at),
+        limited_ ? "devices that run one communication at a time would hang" : "the program hangs");
     for (std::size_t k = first; k < path.size(); ++k) {
-      report.related(plan_.loc(path[k].action), "`{}`: `{}` {} `{}`{}", role_name(path[k].action), plan_.name(path[k].action), path[k].why, plan_.name(path[k].next),
-                     plan_.role_of[path[k].next] == plan_.role_of[path[k].action] ? "" : " on `" + role_name(path[k].next) + "`");
+      report.related(plan_.loc(path[k].action), "`{}`: `{}` {} `{}`{}", role_name(path[k].action),
+                     plan_.name(path[k].action), path[k].why, plan_.name(path[k].next),
+                     plan_.role_of[path[k].next] == plan_.role_of[path[k].action]
+                         ? ""
+                         : " on `" + role_name(path[k].next) + "`");
     }
   }
 
@@ -174,12 +187,16 @@ bool follows_global_order(PlanFacts& plan) {
     for (std::uint32_t i = 0; i < role.actions.size(); ++i) {
       polls.visit();
       const Step& step = plan.steps[first + i];
-      const std::uint32_t at = facts.position[step.comm == kNone ? step.node : facts.dag.comms[step.comm].members.front().index()];
+      const std::uint32_t at =
+          facts.position[step.comm == kNone ? step.node
+                                            : facts.dag.comms[step.comm].members.front().index()];
       if (last != kNone && at <= last) return false;
       last = at;
       const Action& action = role.actions[i];
       for (std::uint32_t w = 0; w < action.num_waits; ++w) {
-        if (role.waits[action.first_wait + w].distance == 0 && plan.targets[plan.first_target[first + i] + w] >= first + i) return false;
+        if (role.waits[action.first_wait + w].distance == 0 &&
+            plan.targets[plan.first_target[first + i] + w] >= first + i)
+          return false;
       }
     }
   }
@@ -218,9 +235,11 @@ void raise(std::int32_t* __restrict own, const std::int32_t* __restrict theirs, 
 }
 
 /// Counts of the previous step, shifted by one step; older ones are dropped. `sizes`: of the lanes.
-void raise_across_steps(std::int32_t* __restrict own, const std::int32_t* __restrict theirs, const std::int32_t* __restrict sizes, std::size_t width) {
+void raise_across_steps(std::int32_t* __restrict own, const std::int32_t* __restrict theirs,
+                        const std::int32_t* __restrict sizes, std::size_t width) {
   for (std::size_t s = 0; s < width; s += kBlock) {
-    for (std::size_t k = 0; k < kBlock; ++k) own[s + k] = std::max(own[s + k], theirs[s + k] > 0 ? theirs[s + k] - sizes[s + k] : kNever);
+    for (std::size_t k = 0; k < kBlock; ++k)
+      own[s + k] = std::max(own[s + k], theirs[s + k] > 0 ? theirs[s + k] - sizes[s + k] : kNever);
   }
 }
 
@@ -229,13 +248,18 @@ void raise_across_steps(std::int32_t* __restrict own, const std::int32_t* __rest
 void HappensBefore::set_role(std::uint32_t role) {
   first_ = plan_.first_action[role];
   const std::uint32_t count = plan_.first_action[role + 1] - first_;
-  const std::span<const Lane> lanes = std::span(plan_.lanes).subspan(plan_.first_lane[role], plan_.first_lane[role + 1] - plan_.first_lane[role]);
+  const std::span<const Lane> lanes =
+      std::span(plan_.lanes)
+          .subspan(plan_.first_lane[role], plan_.first_lane[role + 1] - plan_.first_lane[role]);
   width_ = (lanes.size() + kBlock - 1) / kBlock * kBlock;
   counts_.resize(std::size_t{count} * width_);
   sizes_.assign(width_, 0);
-  for (std::size_t s = 0; s < lanes.size(); ++s) sizes_[s] = static_cast<std::int32_t>(lanes[s].size);
+  for (std::size_t s = 0; s < lanes.size(); ++s)
+    sizes_[s] = static_cast<std::int32_t>(lanes[s].size);
   const Step* const steps = plan_.steps.data() + first_;
-  const auto row_of = [&](std::uint32_t action) { return counts_.data() + std::size_t{action - first_} * width_; };
+  const auto row_of = [&](std::uint32_t action) {
+    return counts_.data() + std::size_t{action - first_} * width_;
+  };
   const dag::Role& actions = plan_.plan.roles[role];
   // Within a step: the targets of waits ended before, so their rows are complete.
   const auto join = [&](std::int32_t* own, std::uint32_t b) {
@@ -246,7 +270,8 @@ void HappensBefore::set_role(std::uint32_t role) {
   const auto join_step_before = [&](std::int32_t* own, std::uint32_t b) {
     const Step& step = steps[b - first_];
     if (own != row_of(b)) raise_across_steps(own, row_of(b), sizes_.data(), width_);
-    own[step.lane] = std::max(own[step.lane], static_cast<std::int32_t>(step.position) + 1 - sizes_[step.lane]);
+    own[step.lane] =
+        std::max(own[step.lane], static_cast<std::int32_t>(step.position) + 1 - sizes_[step.lane]);
   };
   // A path from one step to the next crosses once: the first round follows paths within a step, the
   // second all.
@@ -276,7 +301,8 @@ void HappensBefore::set_role(std::uint32_t role) {
   }
 }
 
-void check_issue_points(const PlanFacts& plan, const RoleView& view, const HappensBefore& before, Reports reports) {
+void check_issue_points(const PlanFacts& plan, const RoleView& view, const HappensBefore& before,
+                        Reports reports) {
   const std::uint32_t first = plan.first_action[view.number()];
   const auto& all = plan.issued_after;
   for (std::uint32_t later = 0; later < view.size() && !all.empty(); ++later) {
@@ -286,13 +312,17 @@ void check_issue_points(const PlanFacts& plan, const RoleView& view, const Happe
       if (reports.enough()) return;
       const std::uint32_t earlier = view.action_of(pair->second);
       if (earlier == kNone || before.ended_before(first + earlier, first + later, false)) continue;
-      reports.sink.report(Code::wrong_order, plan.loc(first + later), "`{}` does not wait for `{}`, but is ordered after it", plan.name(first + later), plan.name(first + earlier))
+      reports.sink
+          .report(Code::wrong_order, plan.loc(first + later),
+                  "`{}` does not wait for `{}`, but is ordered after it", plan.name(first + later),
+                  plan.name(first + earlier))
           .related(plan.loc(first + earlier), "`{}` is here", plan.name(first + earlier));
     }
   }
 }
 
-void check_windows(const PlanFacts& plan, const RoleView& view, const HappensBefore& before, ReceiveWindows& windows, Reports reports) {
+void check_windows(const PlanFacts& plan, const RoleView& view, const HappensBefore& before,
+                   ReceiveWindows& windows, Reports reports) {
   const Facts& facts = plan.facts;
   const std::uint32_t first = plan.first_action[view.number()];
   // The role's receives by communicator.
@@ -301,7 +331,8 @@ void check_windows(const PlanFacts& plan, const RoleView& view, const HappensBef
   for (std::uint32_t i = 0; i < view.size(); ++i) {
     if (!is_recv(view.entry(i).kind)) continue;
     const std::uint32_t c = view.role().actions[i].communicator.value();
-    const auto [number, fresh] = number_of.try_emplace(c, static_cast<std::uint32_t>(received.size()));
+    const auto [number, fresh] =
+        number_of.try_emplace(c, static_cast<std::uint32_t>(received.size()));
     if (fresh) received.push_back({c, {}});
     received[number->second].second.push_back(i);
   }
@@ -320,7 +351,10 @@ void check_windows(const PlanFacts& plan, const RoleView& view, const HappensBef
       if (j == 0 || reader[j] > highest[j - 1]) continue;
       // The earliest message that is read after this one, or by the same reader, which needs both
       // at once.
-      const auto i = static_cast<std::size_t>(std::lower_bound(highest.begin(), highest.begin() + static_cast<std::ptrdiff_t>(j) + 1, reader[j]) - highest.begin());
+      const auto i = static_cast<std::size_t>(
+          std::lower_bound(highest.begin(), highest.begin() + static_cast<std::ptrdiff_t>(j) + 1,
+                           reader[j]) -
+          highest.begin());
       if (i < j && j - i + 1 > windows.min_windows[c]) {
         windows.min_windows[c] = static_cast<std::uint32_t>(j - i + 1);
         windows.far[c] = {static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(j)};
@@ -333,9 +367,13 @@ void check_windows(const PlanFacts& plan, const RoleView& view, const HappensBef
       const std::uint32_t posted = first + actions[j];
       if (needed == kNone || before.ended_before(first + needed, posted, previous)) continue;
       reports.sink
-          .report(Code::window_exceeded, plan.loc(posted), "`{}` is posted without waiting for `{}`{}, so more than `{}` messages may have arrived unread", plan.name(posted),
-                  plan.name(first + needed), previous ? " of the step before" : "", w)
-          .related(facts.loc(NodeId(view.entry(needed).node)), "`{}` reads the message that must be read first", plan.name(first + needed));
+          .report(
+              Code::window_exceeded, plan.loc(posted),
+              "`{}` is posted without waiting for `{}`{}, so more than `{}` messages may have arrived unread",
+              plan.name(posted), plan.name(first + needed), previous ? " of the step before" : "",
+              w)
+          .related(facts.loc(NodeId(view.entry(needed).node)),
+                   "`{}` reads the message that must be read first", plan.name(first + needed));
     }
   }
 }
@@ -348,14 +386,22 @@ void check_min_windows(const PlanFacts& plan, const ReceiveWindows& windows, Rep
     if (communicator.kind != dag::Communicator::Kind::pair) continue;
     const std::optional<std::uint32_t> asked = dag.streams[communicator.stream.index()].window;
     if (asked && *asked != communicator.window) {
-      reports.sink.report(Code::window_too_small, communicator.loc, "a communicator has window `{}`, and stream `{}` asks for `{}`", communicator.window,
+      reports.sink.report(Code::window_too_small, communicator.loc,
+                          "a communicator has window `{}`, and stream `{}` asks for `{}`",
+                          communicator.window,
                           plan.facts.text(dag.streams[communicator.stream.index()].name), *asked);
     }
     if (communicator.min_window == least && communicator.window >= least) continue;
-    const auto message = [&](std::size_t k) { return plan.facts.name(dag.comms[communicator.comms[k].index()].members[0]); };
-    auto report = reports.sink.report(Code::window_too_small, communicator.loc, "a communicator has window `{}`, min `{}`; the order in which its messages are read needs `{}`",
-                                      communicator.window, communicator.min_window, least);
-    if (least > 1) report.hint("`{}` is not read after `{}`", message(windows.far[c].second), message(windows.far[c].first));
+    const auto message = [&](std::size_t k) {
+      return plan.facts.name(dag.comms[communicator.comms[k].index()].members[0]);
+    };
+    auto report = reports.sink.report(
+        Code::window_too_small, communicator.loc,
+        "a communicator has window `{}`, min `{}`; the order in which its messages are read needs `{}`",
+        communicator.window, communicator.min_window, least);
+    if (least > 1)
+      report.hint("`{}` is not read after `{}`", message(windows.far[c].second),
+                  message(windows.far[c].first));
   }
 }
 

@@ -17,7 +17,12 @@ constexpr std::int64_t kScalarBytes = 64;
 class State {
  public:
   State(const PlanFacts& plan, const RoleView& view, Reports reports)
-      : facts_(plan.facts), dag_(facts_.dag), view_(view), role_(view.role()), reports_(reports), state_(dag_.buckets.size()) {}
+      : facts_(plan.facts),
+        dag_(facts_.dag),
+        view_(view),
+        role_(view.role()),
+        reports_(reports),
+        state_(dag_.buckets.size()) {}
 
   void check() {
     buffers_of_buckets();
@@ -26,28 +31,35 @@ class State {
     for (std::size_t a = 0; a < view_.size() && !reports_.enough(); ++a) {
       if (writes_state(view_.entry(a).kind)) {
         update(a);
-      } else if (view_.entry(a).bucket != kNone && dag_.buckets[view_.entry(a).bucket].sharded() && !copies_to_or_from_host(view_.entry(a).kind)) {
+      } else if (view_.entry(a).bucket != kNone && dag_.buckets[view_.entry(a).bucket].sharded() &&
+                 !copies_to_or_from_host(view_.entry(a).kind)) {
         moved(a);
       }
     }
   }
 
  private:
-  static constexpr std::array kOfBucket = {BufferClass::parameters, BufferClass::gradients, BufferClass::optimizer};
+  static constexpr std::array kOfBucket = {BufferClass::parameters, BufferClass::gradients,
+                                           BufferClass::optimizer};
   // The buffer of each class; kNone: none.
   using OfBucket = std::array<std::uint32_t, kOfBucket.size()>;
 
   static const char* what(BufferClass cls) {
-    return cls == BufferClass::parameters ? "parameter buffer" : cls == BufferClass::gradients ? "gradient buffer" : "optimizer state";
+    return cls == BufferClass::parameters  ? "parameter buffer"
+           : cls == BufferClass::gradients ? "gradient buffer"
+                                           : "optimizer state";
   }
   std::string_view role_name() const { return facts_.text(role_.name); }
-  std::string_view bucket_name(std::uint32_t bucket) const { return facts_.text(dag_.buckets[bucket].name); }
+  std::string_view bucket_name(std::uint32_t bucket) const {
+    return facts_.text(dag_.buckets[bucket].name);
+  }
 
   /// Values per parameter that the optimizer keeps, with the master weights of narrow parameters.
   std::int64_t slots(std::uint32_t bucket) const {
     if (!dag_.settings.optimizer) return 0;
     const directive::Optimizer& optimizer = *dag_.settings.optimizer;
-    const std::int64_t masters = tensor::is_narrow(parameter_dtype(dag_, dag_.buckets[bucket])) ? 1 : 0;
+    const std::int64_t masters =
+        tensor::is_narrow(parameter_dtype(dag_, dag_.buckets[bucket])) ? 1 : 0;
     switch (optimizer.kind) {
       case directive::Optimizer::Kind::sgd: return masters + (optimizer.momentum != 0 ? 1 : 0);
       case directive::Optimizer::Kind::adamw: return masters + 2;
@@ -61,8 +73,10 @@ class State {
     const dag::Bucket& of = dag_.buckets[bucket];
     const std::int64_t elements = bucket_elements(dag_, of), block = elements / shares_of(dag_, of);
     switch (cls) {
-      case BufferClass::parameters: return parameter_bytes(dag_, of, of.parameters.replicated() ? elements : block);
-      case BufferClass::gradients: return gradient_bytes(dag_, of, of.gradients.replicated() ? elements : block);
+      case BufferClass::parameters:
+        return parameter_bytes(dag_, of, of.parameters.replicated() ? elements : block);
+      case BufferClass::gradients:
+        return gradient_bytes(dag_, of, of.gradients.replicated() ? elements : block);
       default: return slots(bucket) * gradient_bytes(dag_, of, block);
     }
   }
@@ -73,32 +87,44 @@ class State {
     for (std::uint32_t b = 0; b < role_.buffers.size() && !reports_.enough(); ++b) {
       const Buffer& buffer = role_.buffers[b];
       // Optimizer state is either on the host or on the device.
-      const bool optimizer = buffer.cls == BufferClass::optimizer || buffer.cls == BufferClass::offloaded_optimizer;
-      const auto found = std::find(kOfBucket.begin(), kOfBucket.end(), optimizer ? BufferClass::optimizer : buffer.cls);
+      const bool optimizer =
+          buffer.cls == BufferClass::optimizer || buffer.cls == BufferClass::offloaded_optimizer;
+      const auto found = std::find(kOfBucket.begin(), kOfBucket.end(),
+                                   optimizer ? BufferClass::optimizer : buffer.cls);
       if (found == kOfBucket.end()) continue;
       if (!buffer.bucket.valid()) {
-        reports_.sink.report(Code::wrong_state, LocId(), "a {} of role `{}` belongs to no bucket", what(buffer.cls), role_name());
+        reports_.sink.report(Code::wrong_state, LocId(), "a {} of role `{}` belongs to no bucket",
+                             what(buffer.cls), role_name());
         continue;
       }
       const std::uint32_t bucket = buffer.bucket.value();
       if (optimizer && buffer.cls != optimizer_class(dag_.buckets[bucket])) {
-        reports_.sink.report(Code::wrong_state, LocId(), "the optimizer state of bucket `{}` on role `{}` is in the wrong memory", bucket_name(bucket), role_name());
+        reports_.sink.report(
+            Code::wrong_state, LocId(),
+            "the optimizer state of bucket `{}` on role `{}` is in the wrong memory",
+            bucket_name(bucket), role_name());
         continue;
       }
       std::uint32_t& known = state_[bucket][static_cast<std::size_t>(found - kOfBucket.begin())];
       if (known != kNone) {
-        reports_.sink.report(Code::wrong_state, LocId(), "role `{}` has the {} of bucket `{}` twice", role_name(), what(buffer.cls), bucket_name(bucket));
+        reports_.sink.report(Code::wrong_state, LocId(),
+                             "role `{}` has the {} of bucket `{}` twice", role_name(),
+                             what(buffer.cls), bucket_name(bucket));
         continue;
       }
       known = b;
       if (buffer.cls != BufferClass::parameters && dag_.frozen(dag_.buckets[bucket])) {
-        reports_.sink.report(Code::wrong_frozen, LocId(), "role `{}` has a {} of bucket `{}`, which is frozen", role_name(), what(buffer.cls), bucket_name(bucket));
+        reports_.sink.report(Code::wrong_frozen, LocId(),
+                             "role `{}` has a {} of bucket `{}`, which is frozen", role_name(),
+                             what(buffer.cls), bucket_name(bucket));
         continue;
       }
       const std::int64_t wanted = bytes_of(bucket, *found);
       if (buffer.bytes == wanted) continue;
-      reports_.sink.report(Code::wrong_state, LocId(), "the {} of bucket `{}` on role `{}` takes `{}` bytes, and the bucket needs `{}`", what(buffer.cls),
-                           bucket_name(bucket), role_name(), buffer.bytes, wanted);
+      reports_.sink.report(
+          Code::wrong_state, LocId(),
+          "the {} of bucket `{}` on role `{}` takes `{}` bytes, and the bucket needs `{}`",
+          what(buffer.cls), bucket_name(bucket), role_name(), buffer.bytes, wanted);
     }
   }
 
@@ -107,7 +133,9 @@ class State {
     for (std::uint32_t b = 0; b < role_.buffers.size(); ++b) {
       if (role_.buffers[b].cls != BufferClass::scalars) continue;
       if (scalars_ != kNone || role_.buffers[b].bytes != kScalarBytes) {
-        reports_.sink.report(Code::wrong_state, LocId(), "role `{}` has one buffer of scalars at most, of `{}` bytes", role_name(), kScalarBytes);
+        reports_.sink.report(Code::wrong_state, LocId(),
+                             "role `{}` has one buffer of scalars at most, of `{}` bytes",
+                             role_name(), kScalarBytes);
         return;
       }
       scalars_ = b;
@@ -123,25 +151,41 @@ class State {
       if (is_state(buffer.cls) && is_on_host(buffer.cls) == host) state.push_back(&buffer);
     }
     if (state.empty()) return;
-    std::sort(state.begin(), state.end(), [](const Buffer* a, const Buffer* b) { return a->offset < b->offset; });
-    const auto bucket = std::find_if(state.rbegin(), state.rend(), [](const Buffer* each) { return each->cls != BufferClass::scalars; });
+    std::sort(state.begin(), state.end(),
+              [](const Buffer* a, const Buffer* b) { return a->offset < b->offset; });
+    const auto bucket = std::find_if(state.rbegin(), state.rend(), [](const Buffer* each) {
+      return each->cls != BufferClass::scalars;
+    });
     for (std::size_t i = 1; i < state.size(); ++i) {
-      if (state[i]->offset < state[i - 1]->offset + state[i - 1]->bytes) return shared(*state[i], *state[i - 1], "shares bytes with");
+      if (state[i]->offset < state[i - 1]->offset + state[i - 1]->bytes)
+        return shared(*state[i], *state[i - 1], "shares bytes with");
     }
-    const std::int64_t front = bucket != state.rend() ? (*bucket)->offset + (*bucket)->bytes : 0, end = state.back()->offset + state.back()->bytes;
+    const std::int64_t front = bucket != state.rend() ? (*bucket)->offset + (*bucket)->bytes : 0,
+                       end = state.back()->offset + state.back()->bytes;
     for (const Buffer& buffer : role_.buffers) {
       const bool scalars = buffer.cls == BufferClass::scalars;
-      if (is_on_host(buffer.cls) != host || (is_state(buffer.cls) && !scalars) || buffer.offset >= end) continue;
-      const auto under = std::find_if(state.begin(), state.end(), [&](const Buffer* each) { return each != &buffer && buffer.offset < each->offset + each->bytes && each->offset < buffer.offset + buffer.bytes; });
+      if (is_on_host(buffer.cls) != host || (is_state(buffer.cls) && !scalars) ||
+          buffer.offset >= end)
+        continue;
+      const auto under = std::find_if(state.begin(), state.end(), [&](const Buffer* each) {
+        return each != &buffer && buffer.offset < each->offset + each->bytes &&
+               each->offset < buffer.offset + buffer.bytes;
+      });
       if (under != state.end()) return shared(buffer, **under, "shares bytes with");
-      if (!scalars || buffer.offset < front) return shared(buffer, scalars ? **bucket : *state.back(), "stands before");
+      if (!scalars || buffer.offset < front)
+        return shared(buffer, scalars ? **bucket : *state.back(), "stands before");
     }
   }
 
   void shared(const Buffer& buffer, const Buffer& state, const char* how) {
-    const std::string of = state.bucket.valid() ? "the " + std::string(what(state.cls)) + " of bucket `" + std::string(bucket_name(state.bucket.value())) + "`" : "the scalars";
-    reports_.sink.report(Code::wrong_state, LocId(), "a buffer of role `{}` at `{}` with `{}` bytes {} {} at `{}` with `{}`: state has the front of the arena for itself", role_name(), buffer.offset, buffer.bytes,
-                         how, of, state.offset, state.bytes);
+    const std::string of = state.bucket.valid()
+                               ? "the " + std::string(what(state.cls)) + " of bucket `" +
+                                     std::string(bucket_name(state.bucket.value())) + "`"
+                               : "the scalars";
+    reports_.sink.report(
+        Code::wrong_state, LocId(),
+        "a buffer of role `{}` at `{}` with `{}` bytes {} {} at `{}` with `{}`: state has the front of the arena for itself",
+        role_name(), buffer.offset, buffer.bytes, how, of, state.offset, state.bytes);
   }
 
   /// An update runs over its bucket as a whole: parameters, gradients and slots have the same
@@ -152,13 +196,21 @@ class State {
     const LocId loc = facts_.loc(action.node);
     const OfBucket& state = state_[entry.bucket];
     for (std::size_t k = 0; k < kOfBucket.size(); ++k) {
-      if (state[k] != kNone || (kOfBucket[k] == BufferClass::optimizer && slots(entry.bucket) == 0)) continue;
-      reports_.sink.report(Code::wrong_state, loc, "role `{}` updates bucket `{}` and has no {} for it", role_name(), bucket_name(entry.bucket), what(kOfBucket[k]));
+      if (state[k] != kNone || (kOfBucket[k] == BufferClass::optimizer && slots(entry.bucket) == 0))
+        continue;
+      reports_.sink.report(Code::wrong_state, loc,
+                           "role `{}` updates bucket `{}` and has no {} for it", role_name(),
+                           bucket_name(entry.bucket), what(kOfBucket[k]));
     }
-    if (scalars_ == kNone) reports_.sink.report(Code::wrong_state, loc, "role `{}` updates bucket `{}` and has no buffer of scalars", role_name(), bucket_name(entry.bucket));
+    if (scalars_ == kNone)
+      reports_.sink.report(Code::wrong_state, loc,
+                           "role `{}` updates bucket `{}` and has no buffer of scalars",
+                           role_name(), bucket_name(entry.bucket));
     const dag::Bucket& bucket = dag_.buckets[entry.bucket];
     const auto inputs = static_cast<std::uint32_t>(view_.ports(a).size());
-    if (lies_flat(action, entry.bucket, 0, inputs, bucket.gradients.replicated(), true, state[1])) lies_flat(action, entry.bucket, inputs, entry.num_outputs, bucket.parameters.replicated(), false, state[0]);
+    if (lies_flat(action, entry.bucket, 0, inputs, bucket.gradients.replicated(), true, state[1]))
+      lies_flat(action, entry.bucket, inputs, entry.num_outputs, bucket.parameters.replicated(),
+                false, state[0]);
   }
 
   /// Collectives and sums of squares of a sharded bucket run over it with its padding, from its
@@ -169,23 +221,36 @@ class State {
     const dag::Bucket& bucket = dag_.buckets[entry.bucket];
     const auto inputs = static_cast<std::uint32_t>(view_.ports(a).size());
     const bool gathers = gathers_shards(entry.kind), scatters = reduces_to_shards(entry.kind);
-    if (!lies_flat(action, entry.bucket, 0, inputs, scatters || (gathers ? bucket.parameters : bucket.gradients).replicated(), !gathers, kNone)) return;
+    if (!lies_flat(action, entry.bucket, 0, inputs,
+                   scatters || (gathers ? bucket.parameters : bucket.gradients).replicated(),
+                   !gathers, kNone))
+      return;
     const bool values = gathers || reduces_members(entry.kind);  // else the sums of squares
-    if (values) lies_flat(action, entry.bucket, inputs, entry.num_outputs, gathers || bucket.gradients.replicated(), !gathers, kNone);
+    if (values)
+      lies_flat(action, entry.bucket, inputs, entry.num_outputs,
+                gathers || bucket.gradients.replicated(), !gathers, kNone);
   }
 
   /// Operands of an action from `first` on, one per parameter of the bucket or one for its shard,
   /// have the offsets of the bucket, in that buffer; kNone: in any one. `wide`: as gradients. Other
   /// operands may follow.
-  bool lies_flat(const dag::Action& action, std::uint32_t of, std::uint32_t first, std::uint32_t count, bool whole, bool wide, std::uint32_t buffer) {
+  bool lies_flat(const dag::Action& action, std::uint32_t of, std::uint32_t first,
+                 std::uint32_t count, bool whole, bool wide, std::uint32_t buffer) {
     const dag::Bucket& bucket = dag_.buckets[of];
     std::int64_t at = 0;
-    for (std::uint32_t i = 0; i < std::min<std::uint32_t>(count, whole ? static_cast<std::uint32_t>(bucket.params.size()) : 1); ++i) {
+    for (std::uint32_t i = 0;
+         i < std::min<std::uint32_t>(count,
+                                     whole ? static_cast<std::uint32_t>(bucket.params.size()) : 1);
+         ++i) {
       const dag::Operand& operand = role_.operands[action.first_operand + first + i];
       if (buffer == kNone) buffer = operand.buffer.value();
-      if (operand.buffer.value() != buffer || operand.offset != (wide ? gradient_bytes(dag_, bucket, at) : parameter_bytes(dag_, bucket, at))) {
-        reports_.sink.report(Code::wrong_state, facts_.loc(action.node), "`{}` has parameter `{}` or its gradient elsewhere than `{}` elements into the buffers of its bucket", facts_.name(action.node),
-                             facts_.text(dag_.params[bucket.params[i].index()].name), at);
+      if (operand.buffer.value() != buffer ||
+          operand.offset !=
+              (wide ? gradient_bytes(dag_, bucket, at) : parameter_bytes(dag_, bucket, at))) {
+        reports_.sink.report(
+            Code::wrong_state, facts_.loc(action.node),
+            "`{}` has parameter `{}` or its gradient elsewhere than `{}` elements into the buffers of its bucket",
+            facts_.name(action.node), facts_.text(dag_.params[bucket.params[i].index()].name), at);
         return false;
       }
       at += whole_elements(dag_, bucket.params[i]);
@@ -207,18 +272,22 @@ class State {
 std::int64_t shares_of(const Dag& dag, const dag::Bucket& bucket) {
   const AxisMask axes = sharded_over(dag, bucket);
   std::int64_t shares = 1;
-  for (std::size_t axis = 0; axis < dag.mesh.axes.size(); ++axis) shares *= (axes >> axis & 1) != 0 ? dag.mesh.axes[axis].size : 1;
+  for (std::size_t axis = 0; axis < dag.mesh.axes.size(); ++axis)
+    shares *= (axes >> axis & 1) != 0 ? dag.mesh.axes[axis].size : 1;
   return shares;
 }
 
-tensor::DType parameter_dtype(const Dag& dag, const dag::Bucket& bucket) { return dag.param_types[bucket.params.front().index()].dtype; }
+tensor::DType parameter_dtype(const Dag& dag, const dag::Bucket& bucket) {
+  return dag.param_types[bucket.params.front().index()].dtype;
+}
 
 std::int64_t parameter_bytes(const Dag& dag, const dag::Bucket& bucket, std::int64_t elements) {
   return elements * static_cast<std::int64_t>(tensor::dtype_bytes(parameter_dtype(dag, bucket)));
 }
 
 std::int64_t gradient_bytes(const Dag& dag, const dag::Bucket& bucket, std::int64_t elements) {
-  return elements * static_cast<std::int64_t>(tensor::dtype_bytes(tensor::wide(parameter_dtype(dag, bucket))));
+  return elements *
+         static_cast<std::int64_t>(tensor::dtype_bytes(tensor::wide(parameter_dtype(dag, bucket))));
 }
 
 std::int64_t whole_elements(const Dag& dag, tensor::ParamId param) {
@@ -229,11 +298,15 @@ std::int64_t whole_elements(const Dag& dag, tensor::ParamId param) {
 std::int64_t bucket_elements(const Dag& dag, const dag::Bucket& bucket) {
   std::int64_t elements = 0;
   for (const tensor::ParamId param : bucket.params) elements += whole_elements(dag, param);
-  const std::int64_t whole = kAlignment / static_cast<std::int64_t>(tensor::dtype_bytes(parameter_dtype(dag, bucket))) * shares_of(dag, bucket);
+  const std::int64_t whole =
+      kAlignment / static_cast<std::int64_t>(tensor::dtype_bytes(parameter_dtype(dag, bucket))) *
+      shares_of(dag, bucket);
   return round_up(elements, whole);
 }
 
-void check_state(const PlanFacts& plan, const RoleView& view, Reports reports) { State(plan, view, reports).check(); }
+void check_state(const PlanFacts& plan, const RoleView& view, Reports reports) {
+  State(plan, view, reports).check();
+}
 
 void check_live_bytes(const PlanFacts& plan, const RoleView& view, Reports reports) {
   const Facts& facts = plan.facts;
@@ -244,7 +317,9 @@ void check_live_bytes(const PlanFacts& plan, const RoleView& view, Reports repor
   // of the live bytes, at the start of an action
   std::vector<std::int64_t> change(actions + 1, 0);
   for (std::uint32_t a = static_cast<std::uint32_t>(actions); a-- > 0;) {
-    for (const dag::Operand& operand : std::span(role.operands).subspan(role.actions[a].first_operand, role.actions[a].num_operands)) {
+    for (const dag::Operand& operand :
+         std::span(role.operands)
+             .subspan(role.actions[a].first_operand, role.actions[a].num_operands)) {
       const Buffer& buffer = role.buffers[operand.buffer.index()];
       std::uint32_t& known = seen[operand.buffer.index()];
       if (known == a) continue;
@@ -267,18 +342,25 @@ void check_live_bytes(const PlanFacts& plan, const RoleView& view, Reports repor
     if (is_state(buffer.cls)) {
       if (!is_on_host(buffer.cls)) bytes += aligned(buffer.bytes);
     } else if (seen[b] == kNone) {
-      reports.sink.report(Code::wrong_live_bytes, LocId(), "no action of role `{}` names its buffer at `{}` with `{}` bytes", facts.text(role.name), buffer.offset, buffer.bytes);
+      reports.sink.report(Code::wrong_live_bytes, LocId(),
+                          "no action of role `{}` names its buffer at `{}` with `{}` bytes",
+                          facts.text(role.name), buffer.offset, buffer.bytes);
       return;
     } else if (buffer.cls != BufferClass::workspace && !is_on_host(buffer.cls)) {
       change[seen[b]] += aligned(buffer.bytes);
     }
   }
   if (role.arena_bytes != end) {
-    reports.sink.report(Code::wrong_live_bytes, LocId(), "role `{}` has an arena of `{}` bytes, and its buffers end at `{}`", facts.text(role.name), role.arena_bytes, end);
+    reports.sink.report(Code::wrong_live_bytes, LocId(),
+                        "role `{}` has an arena of `{}` bytes, and its buffers end at `{}`",
+                        facts.text(role.name), role.arena_bytes, end);
     return;
   }
   if (role.host_bytes != host_end) {
-    reports.sink.report(Code::wrong_live_bytes, LocId(), "role `{}` has an arena of `{}` bytes in the memory of the host, and its buffers end at `{}`", facts.text(role.name), role.host_bytes, host_end);
+    reports.sink.report(
+        Code::wrong_live_bytes, LocId(),
+        "role `{}` has an arena of `{}` bytes in the memory of the host, and its buffers end at `{}`",
+        facts.text(role.name), role.host_bytes, host_end);
     return;
   }
   std::int64_t most = bytes;
@@ -291,8 +373,11 @@ void check_live_bytes(const PlanFacts& plan, const RoleView& view, Reports repor
   }
   if (most == role.live_bytes) return;
   const LocId loc = where == actions ? LocId() : facts.loc(role.actions[where].node);
-  auto report = reports.sink.report(Code::wrong_live_bytes, loc, "role `{}` says that `{}` bytes are live at most, and `{}` do", facts.text(role.name), role.live_bytes, most);
-  if (where != actions) report.related(loc, "so many live while `{}` runs", facts.name(role.actions[where].node));
+  auto report = reports.sink.report(Code::wrong_live_bytes, loc,
+                                    "role `{}` says that `{}` bytes are live at most, and `{}` do",
+                                    facts.text(role.name), role.live_bytes, most);
+  if (where != actions)
+    report.related(loc, "so many live while `{}` runs", facts.name(role.actions[where].node));
 }
 
 }  // namespace piper::verify

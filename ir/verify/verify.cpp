@@ -46,7 +46,13 @@ class RoleChecks {
   /// errors, one check after the other.
   static const std::array<Check, 3> kAll;
 
-  RoleChecks(const PlanFacts& plan, const Sums& sums, Reports reports) : plan_(plan), reports_(reports), view_(plan), before_(plan), memory_(plan, sums, reports), windows_(plan) {}
+  RoleChecks(const PlanFacts& plan, const Sums& sums, Reports reports)
+      : plan_(plan),
+        reports_(reports),
+        view_(plan),
+        before_(plan),
+        memory_(plan, sums, reports),
+        windows_(plan) {}
 
   void set_role(std::uint32_t role) {
     view_.set_role(role);
@@ -71,7 +77,8 @@ class RoleChecks {
   MemoryCheck memory_;
   ReceiveWindows windows_;
 };
-constexpr std::array<RoleChecks::Check, 3> RoleChecks::kAll = {{{&RoleChecks::contents, false}, {&RoleChecks::issue, false}, {&RoleChecks::live_bytes, true}}};
+constexpr std::array<RoleChecks::Check, 3> RoleChecks::kAll = {
+    {{&RoleChecks::contents, false}, {&RoleChecks::issue, false}, {&RoleChecks::live_bytes, true}}};
 
 /// Whether the operands and state of one role fit; a precondition of its other checks.
 bool operands_fit(const PlanFacts& plan, const RoleView& view, Reports reports) {
@@ -109,7 +116,8 @@ bool roles_hold(const PlanFacts& plan, const Sums& sums) {
       if (!reports.ok()) good = false;
     }
     const std::lock_guard lock(mutex);
-    for (std::size_t c = 0; c < windows.min_windows.size(); ++c) windows.min_windows[c] = std::max(windows.min_windows[c], checks.windows().min_windows[c]);
+    for (std::size_t c = 0; c < windows.min_windows.size(); ++c)
+      windows.min_windows[c] = std::max(windows.min_windows[c], checks.windows().min_windows[c]);
   });
   DiagnosticSink scratch(plan.facts.dag.context->locations);
   const Reports reports{scratch, 0};
@@ -153,7 +161,8 @@ bool notify_roles(PlanFacts& plan, const Sums& sums) {
   if (!operands_fit(plan, reports) || !check_progress(plan)) return false;
   // Here ranks need not issue their actions in the global order, so it implies no temporal edge.
   plan.issued_after.clear();
-  for (const auto& [before, after] : plan.facts.dag.temporal) plan.issued_after.emplace_back(after.value(), before.value());
+  for (const auto& [before, after] : plan.facts.dag.temporal)
+    plan.issued_after.emplace_back(after.value(), before.value());
   std::sort(plan.issued_after.begin(), plan.issued_after.end());
   RoleChecks checks(plan, sums, reports);
   for (const RoleChecks::Check& check : RoleChecks::kAll) {
@@ -198,7 +207,9 @@ bool lint(const dag::Dag& dag, DiagnosticSink& sink) {
   if (!check_tables(facts)) return true;
   check_flow(facts);
   PlanFacts plan(facts);
-  if (!facts.ok() || !check_plan_shape(plan) || !operands_fit(plan, facts.reports()) || !check_progress(plan)) return true;
+  if (!facts.ok() || !check_plan_shape(plan) || !operands_fit(plan, facts.reports()) ||
+      !check_progress(plan))
+    return true;
   HappensBefore before(plan);
   bool clean = true;
   std::size_t reported = 0;
@@ -209,12 +220,14 @@ bool lint(const dag::Dag& dag, DiagnosticSink& sink) {
     for (std::size_t w = 0; w < waits.size(); ++w) {
       const std::uint32_t target = targets[w];
       const auto size = static_cast<std::int32_t>(plan.lane(target).size);
-      const std::int32_t wanted = static_cast<std::int32_t>(waits[w].position) + 1 - (waits[w].distance == 1 ? size : 0);
+      const std::int32_t wanted =
+          static_cast<std::int32_t>(waits[w].position) + 1 - (waits[w].distance == 1 ? size : 0);
       // The ends that the action is ordered after without this wait: by its stream and its other
       // waits.
       const auto known = [&](std::uint32_t b, bool previous) {
         std::int32_t count = before.row(b)[plan.steps[target].lane];
-        if (plan.steps[b].lane == plan.steps[target].lane) count = static_cast<std::int32_t>(plan.steps[b].position) + 1;
+        if (plan.steps[b].lane == plan.steps[target].lane)
+          count = static_cast<std::int32_t>(plan.steps[b].position) + 1;
         return previous ? (count > 0 ? count - size : -size) >= wanted : count >= wanted;
       };
       bool implied = known(plan.before(a), plan.steps[a].position == 0);
@@ -225,7 +238,9 @@ bool lint(const dag::Dag& dag, DiagnosticSink& sink) {
       if (!implied) continue;
       clean = false;
       ++reported;
-      sink.report(Code::redundant_event, plan.loc(a), "`{}` waits for `{}`{}, which other events imply", plan.name(a), plan.name(target), waits[w].distance == 1 ? " of the step before" : "");
+      sink.report(Code::redundant_event, plan.loc(a),
+                  "`{}` waits for `{}`{}, which other events imply", plan.name(a),
+                  plan.name(target), waits[w].distance == 1 ? " of the step before" : "");
     }
   }
   return clean;

@@ -25,7 +25,8 @@ bool verify(const dag::Dag& dag, DiagnosticSink& sink);
 /// Every action of a plan has exactly the workspace that its node needs; for a DAG that `verify`
 /// accepts. The workspace of a body follows from its graph, so bodies with a signature only are
 /// skipped. True if nothing was reported.
-bool verify_workspaces(const dag::Dag& dag, const dag::WorkspaceBytes& needed, DiagnosticSink& sink);
+bool verify_workspaces(const dag::Dag& dag, const dag::WorkspaceBytes& needed,
+                       DiagnosticSink& sink);
 
 /// Warns of events that other events imply; for a DAG that `verify` accepts. True if there are
 /// none.

@@ -14,7 +14,8 @@ using dag::NodeKind;
 /// The workspaces of nodes, requested once per body.
 class Needs {
  public:
-  Needs(const dag::Dag& dag, const dag::WorkspaceBytes& needed) : dag_(dag), needed_(needed), of_body_(dag.bodies.size()) {}
+  Needs(const dag::Dag& dag, const dag::WorkspaceBytes& needed)
+      : dag_(dag), needed_(needed), of_body_(dag.bodies.size()) {}
 
   /// None if it is unknown.
   std::optional<std::int64_t> of(const Node& node) {
@@ -28,8 +29,18 @@ class Needs {
       case NodeKind::sum_squares:
       case NodeKind::norm:
       case NodeKind::update: return needed_(dag_, node);
-      case NodeKind::load: case NodeKind::count: case NodeKind::accumulate: case NodeKind::report: case NodeKind::send: case NodeKind::recv: case NodeKind::offload:
-      case NodeKind::fetch: case NodeKind::all_reduce: case NodeKind::reduce_scatter: case NodeKind::all_gather: case NodeKind::all_gather_v: return 0;
+      case NodeKind::load:
+      case NodeKind::count:
+      case NodeKind::accumulate:
+      case NodeKind::report:
+      case NodeKind::send:
+      case NodeKind::recv:
+      case NodeKind::offload:
+      case NodeKind::fetch:
+      case NodeKind::all_reduce:
+      case NodeKind::reduce_scatter:
+      case NodeKind::all_gather:
+      case NodeKind::all_gather_v: return 0;
     }
     return 0;
   }
@@ -42,7 +53,8 @@ class Needs {
 
 }  // namespace
 
-bool verify_workspaces(const dag::Dag& dag, const dag::WorkspaceBytes& needed, DiagnosticSink& sink) {
+bool verify_workspaces(const dag::Dag& dag, const dag::WorkspaceBytes& needed,
+                       DiagnosticSink& sink) {
   if (dag.plan == nullptr) return true;
   const std::size_t errors = sink.error_count();
   Needs needs(dag, needed);
@@ -58,8 +70,9 @@ bool verify_workspaces(const dag::Dag& dag, const dag::WorkspaceBytes& needed, D
         has = role.buffers[operand.buffer.index()].bytes - operand.offset;
       }
       if (!wanted || has == *wanted) continue;
-      sink.report(Code::wrong_workspace, node.loc, "`{}` has a workspace of `{}` bytes on role `{}`, and it needs `{}`", dag.name(action.node), has,
-                  dag.context->text(role.name), *wanted);
+      sink.report(Code::wrong_workspace, node.loc,
+                  "`{}` has a workspace of `{}` bytes on role `{}`, and it needs `{}`",
+                  dag.name(action.node), has, dag.context->text(role.name), *wanted);
     }
   }
   return sink.error_count() == errors;

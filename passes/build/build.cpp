@@ -29,7 +29,8 @@ namespace {
 
 class DagBuilder {
  public:
-  DagBuilder(const tensor::Graph& model, const Strategy& strategy) : model_(model), strategy_(strategy), dag_(model.context()) {}
+  DagBuilder(const tensor::Graph& model, const Strategy& strategy)
+      : model_(model), strategy_(strategy), dag_(model.context()) {}
   Dag run();
 
  private:
@@ -56,10 +57,12 @@ class DagBuilder {
 void DagBuilder::select_regions() {
   llvm::DenseSet<Symbol> regions;
   for (const tensor::Node& node : model_.nodes()) {
-    for (RegionId r = node.region; r.valid(); r = model_.regions.parent(r)) regions.insert(model_.regions.name(r));
+    for (RegionId r = node.region; r.valid(); r = model_.regions.parent(r))
+      regions.insert(model_.regions.name(r));
   }
   llvm::SetVector<Symbol> selected;
-  for (const std::vector<Symbol>& names : {names_used(strategy_), units(model_, strategy_)}) selected.insert(names.begin(), names.end());
+  for (const std::vector<Symbol>& names : {names_used(strategy_), units(model_, strategy_)})
+    selected.insert(names.begin(), names.end());
   selected.remove_if([&](Symbol name) { return !regions.contains(name); });
   selected_.assign(selected.begin(), selected.end());
 }
@@ -69,15 +72,19 @@ void DagBuilder::copy_facts() {
   dag_.params = model_.params;
   dag_.inputs = model_.inputs;
   dag_.losses = model_.losses;
-  for (const tensor::Param& param : model_.params) dag_.param_types.push_back(model_.type(param.value));
-  for (const tensor::Input& input : model_.inputs) dag_.input_types.push_back(model_.type(input.value));
+  for (const tensor::Param& param : model_.params)
+    dag_.param_types.push_back(model_.type(param.value));
+  for (const tensor::Input& input : model_.inputs)
+    dag_.input_types.push_back(model_.type(input.value));
   dag_.settings = strategy_.settings;
   dag_.mesh = strategy_.mesh;
   dag_.device_sets = strategy_.device_sets;
   std::size_t partitions = 0;
   for (const Directive& directive : strategy_.directives) {
-    if (const auto* partition = std::get_if<directive::Partition>(&directive)) dag_.stages = ++partitions == 1 ? partition->into.name : Symbol();
-    if (const auto* require = std::get_if<directive::Require>(&directive)) dag_.requirements.push_back(*require);
+    if (const auto* partition = std::get_if<directive::Partition>(&directive))
+      dag_.stages = ++partitions == 1 ? partition->into.name : Symbol();
+    if (const auto* require = std::get_if<directive::Require>(&directive))
+      dag_.requirements.push_back(*require);
   }
 }
 
@@ -88,8 +95,10 @@ void DagBuilder::add_chunks() {
   bool halves = false;
   for (const Directive& directive : strategy_.directives) {
     if (const auto* order = std::get_if<directive::Order>(&directive)) {
-      halves = halves || std::any_of(order->ops.begin(), order->ops.end(), [](const directive::OrderOp& op) {
-                 return op.part == directive::CommClass::none && (op.pass == Pass::BI || op.pass == Pass::BW);
+      halves = halves ||
+               std::any_of(order->ops.begin(), order->ops.end(), [](const directive::OrderOp& op) {
+                 return op.part == directive::CommClass::none &&
+                        (op.pass == Pass::BI || op.pass == Pass::BW);
                });
     }
   }
@@ -97,7 +106,8 @@ void DagBuilder::add_chunks() {
     Chunk& chunk = dag_.chunks.emplace_back();
     chunk.region = segment.region;
     chunk.segment = segment.number;
-    chunk.name = context.symbol(chunk_name(dag_.regions, segment.region, segment.number, context.symbols));
+    chunk.name =
+        context.symbol(chunk_name(dag_.regions, segment.region, segment.number, context.symbols));
     chunk.loc = model_.node(segment.forward.front()).loc;
   }
   const std::vector<SegmentDevices> devices = devices_of_chunks();
@@ -115,7 +125,8 @@ void DagBuilder::add_chunks() {
     Chunk& chunk = dag_.chunks[c];
     const std::string name(context.text(chunk.name));
     const auto add = [&](Pass pass, std::span<const tensor::NodeId> nodes) {
-      chunk.bodies[static_cast<std::size_t>(pass)] = add_body(extractor.extract(nodes, 1), name + "." + std::string(pass_name(pass)));
+      chunk.bodies[static_cast<std::size_t>(pass)] =
+          add_body(extractor.extract(nodes, 1), name + "." + std::string(pass_name(pass)));
     };
     add(Pass::F, segment.forward);
     add(Pass::B, segment.backward);
@@ -146,7 +157,9 @@ void DagBuilder::for_each_named(Visit visit) {
     if (line == nullptr) continue;
     for (const directive::Selector& written : line->targets) {
       directive::Selector target = written;
-      std::erase_if(target.coordinates, [&](const directive::Coordinate& c) { return is_split_into(strategy_, c.name); });
+      std::erase_if(target.coordinates, [&](const directive::Coordinate& c) {
+        return is_split_into(strategy_, c.name);
+      });
       const std::optional<Selection::Found> found = selection.find(target);
       if (!found) continue;  // which is reported when instances are known
       for (const ChunkId chunk : found->chunks) visit(chunk, *line, written);
@@ -157,7 +170,8 @@ void DagBuilder::for_each_named(Visit visit) {
 DagBuilder::NamedWork DagBuilder::work_of(const directive::Selector& target) const {
   NamedWork work{target.pass, {}};
   for (const directive::Coordinate& coordinate : target.coordinates) {
-    if (is_split_into(strategy_, coordinate.name)) work.second[coordinate.name] = coordinate.indices;
+    if (is_split_into(strategy_, coordinate.name))
+      work.second[coordinate.name] = coordinate.indices;
   }
   return work;
 }
@@ -170,38 +184,50 @@ std::vector<SegmentDevices> DagBuilder::devices_of_chunks() {
     const directive::Selector* target;
   };
   std::vector<std::map<NamedWork, Line>> lines(dag_.chunks.size());
-  for_each_named<directive::Place>([&](ChunkId chunk, const directive::Place& place, const directive::Selector& target) {
-    const auto [line, fresh] = lines[chunk.index()].try_emplace(work_of(target), Line{&place, &target});
-    if (!fresh && directive::holds_over(place, target, *line->second.place, *line->second.target)) line->second = {&place, &target};
+  for_each_named<directive::Place>([&](ChunkId chunk, const directive::Place& place,
+                                       const directive::Selector& target) {
+    const auto [line, fresh] =
+        lines[chunk.index()].try_emplace(work_of(target), Line{&place, &target});
+    if (!fresh && directive::holds_over(place, target, *line->second.place, *line->second.target))
+      line->second = {&place, &target};
   });
   std::map<std::vector<std::pair<NamedWork, DeviceSetId>>, std::uint32_t> numbers;
   std::vector<SegmentDevices> devices(dag_.chunks.size());
   for (std::size_t c = 0; c < lines.size(); ++c) {
     std::vector<std::pair<NamedWork, DeviceSetId>> key;
     for (const auto& [work, line] : lines[c]) key.emplace_back(work, line.place->devices);
-    devices[c].number = numbers.try_emplace(std::move(key), static_cast<std::uint32_t>(numbers.size())).first->second;
+    devices[c].number =
+        numbers.try_emplace(std::move(key), static_cast<std::uint32_t>(numbers.size()))
+            .first->second;
   }
-  for_each_named<directive::Replicate>([&](ChunkId chunk, const directive::Replicate& replicate, const directive::Selector&) {
-    for (const Symbol name : replicate.axes) {
-      const std::size_t axis = dag_.mesh.find(name);
-      if (axis < dag_.mesh.axes.size() && dag_.mesh.axes[axis].size > 1) devices[chunk.index()].axes |= AxisMask{1} << axis;
-    }
-  });
+  for_each_named<directive::Replicate>(
+      [&](ChunkId chunk, const directive::Replicate& replicate, const directive::Selector&) {
+        for (const Symbol name : replicate.axes) {
+          const std::size_t axis = dag_.mesh.find(name);
+          if (axis < dag_.mesh.axes.size() && dag_.mesh.axes[axis].size > 1)
+            devices[chunk.index()].axes |= AxisMask{1} << axis;
+        }
+      });
   return devices;
 }
 
 /// The bodies of chunks that `recompute` lines name.
 void DagBuilder::add_second_forwards(BodyExtractor& extractor, const Segments& segments) {
   std::vector<bool> named(dag_.chunks.size());
-  for_each_named<directive::Recompute>([&](ChunkId chunk, const directive::Recompute&, const directive::Selector&) { named[chunk.index()] = true; });
+  for_each_named<directive::Recompute>(
+      [&](ChunkId chunk, const directive::Recompute&, const directive::Selector&) {
+        named[chunk.index()] = true;
+      });
   for (std::size_t c = 0; c < named.size(); ++c) {
     if (!named[c]) continue;
     const std::vector<tensor::NodeId> again = extractor.again(segments.segments[c].forward);
     if (again.empty()) continue;
     Chunk& chunk = dag_.chunks[c];
     const std::string name(model_.context().text(chunk.name));
-    chunk.recomputed_forward = add_body(extractor.extract_recomputed(segments.segments[c].forward, again, 1), name + ".recomputed");
-    chunk.bodies[static_cast<std::size_t>(Pass::R)] = add_body(extractor.extract_again(again, 1), name + ".R");
+    chunk.recomputed_forward = add_body(
+        extractor.extract_recomputed(segments.segments[c].forward, again, 1), name + ".recomputed");
+    chunk.bodies[static_cast<std::size_t>(Pass::R)] =
+        add_body(extractor.extract_again(again, 1), name + ".R");
   }
 }
 

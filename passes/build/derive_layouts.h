@@ -22,7 +22,8 @@ class ModelLayouts {
  public:
   /// `axes[p]`: the axes over which directives shard the samples of segment p. The model must
   /// outlive this.
-  ModelLayouts(const tensor::Graph& model, std::span<const std::uint32_t> segment_of, std::span<const AxisMask> axes, const Mesh& mesh);
+  ModelLayouts(const tensor::Graph& model, std::span<const std::uint32_t> segment_of,
+               std::span<const AxisMask> axes, const Mesh& mesh);
 
   /// The layout of a value at its producer; replicated for a leaf, whose layout depends on the
   /// reader.
@@ -40,8 +41,8 @@ class ModelLayouts {
   const std::span<const std::uint32_t> segment_of_;
   const std::vector<AxisMask> axes_;  // per piece
   const Mesh mesh_;
-  std::vector<bool> is_input_;        // per value, under any name
-  std::vector<LayoutId> layouts_;        // per value
+  std::vector<bool> is_input_;     // per value, under any name
+  std::vector<LayoutId> layouts_;  // per value
 };
 
 }  // namespace piper::passes

@@ -15,7 +15,8 @@ namespace {
 
 class Differentiator {
  public:
-  Differentiator(Graph& graph, DiagnosticSink& sink, const AdjointsOfOp& rule) : graph_(graph), sink_(sink), rule_(rule) {}
+  Differentiator(Graph& graph, DiagnosticSink& sink, const AdjointsOfOp& rule)
+      : graph_(graph), sink_(sink), rule_(rule) {}
 
   bool run();
 
@@ -34,7 +35,8 @@ class Differentiator {
   bool multiplies_weight(NodeId forward, ValueId value) const;
   ValueId take_product(ValueId value, NodeId use);
   ValueId seed(Loss loss, NodeId forward);
-  ValueId append(Op op, std::span<const ValueId> operands, Attrs attrs, Pass pass, NodeId origin, ValueId adjoint_of);
+  ValueId append(Op op, std::span<const ValueId> operands, Attrs attrs, Pass pass, NodeId origin,
+                 ValueId adjoint_of);
   ValueId cast(ValueId adjoint, DType dtype, Pass pass, NodeId origin, ValueId adjoint_of) {
     Attrs to;
     to.dtype = dtype;
@@ -47,10 +49,10 @@ class Differentiator {
   const AdjointsOfOp& rule_;
   std::size_t forward_nodes_ = 0, forward_values_ = 0;
   // Per forward value:
-  std::vector<bool> trainable_;  // a parameter is upstream, through differentiable operands
-  std::vector<bool> has_data_;   // an input of the model is upstream
-  std::vector<bool> reached_;    // a loss is downstream, through differentiable operands
-  std::vector<std::uint32_t> param_;                 // position in params, or kNone
+  std::vector<bool> trainable_;       // a parameter is upstream, through differentiable operands
+  std::vector<bool> has_data_;        // an input of the model is upstream
+  std::vector<bool> reached_;         // a loss is downstream, through differentiable operands
+  std::vector<std::uint32_t> param_;  // position in params, or kNone
   /// The adjoint of one use of a value, in the type of its rule: wide for a sum, narrow for the
   /// adjoint of a value after rounding.
   struct Contribution {
@@ -96,15 +98,20 @@ bool Differentiator::look_downstream() {
   for (std::size_t n = forward_nodes_; n-- > 0;) {
     const Node& node = graph_.nodes()[n];
     bool reached = false;
-    for (std::size_t i = 0; i < node.num_results; ++i) reached = reached || reached_[node.first_result + i];
+    for (std::size_t i = 0; i < node.num_results; ++i)
+      reached = reached || reached_[node.first_result + i];
     if (!reached) continue;
     const auto operands = graph_.operands(node);
     for (std::size_t i = 0; i < operands.size(); ++i) {
       if (is_differentiable(node.op, i)) reached_[operands[i].index()] = true;
       // An op without a rule would silently leave a parameter without a gradient.
-      const bool has_rule = is_differentiable(node.op, i) || !trainable_[operands[i].index()] || !is_floating(graph_.type(operands[i]).dtype);
+      const bool has_rule = is_differentiable(node.op, i) || !trainable_[operands[i].index()] ||
+                            !is_floating(graph_.type(operands[i]).dtype);
       if (!has_rule && node.op != Op::select_ge && node.op != Op::select_lt) {
-        sink_.report(Code::missing_derivative, node.loc, "{} has no derivative, and it stands between a loss and a weight", tensor::in_words(node.op))
+        sink_
+            .report(Code::missing_derivative, node.loc,
+                    "{} has no derivative, and it stands between a loss and a weight",
+                    tensor::in_words(node.op))
             .hint("write it with the operations it is made of");
         return false;
       }
@@ -114,16 +121,22 @@ bool Differentiator::look_downstream() {
   for (const Param& param : graph_.params) {
     if (reached_[param.value.index()] || param.frozen) continue;
     all = false;
-    sink_.report(Code::unreached_parameter, param.loc, "weight `{}` has no effect on any loss; a trained weight needs a gradient", text(param.name))
+    sink_
+        .report(Code::unreached_parameter, param.loc,
+                "weight `{}` has no effect on any loss; a trained weight needs a gradient",
+                text(param.name))
         .hint("use it on the way to a `loss`, or remove it");
   }
   return all;
 }
 
-ValueId Differentiator::append(Op op, std::span<const ValueId> operands, Attrs attrs, Pass pass, NodeId origin, ValueId adjoint_of) {
+ValueId Differentiator::append(Op op, std::span<const ValueId> operands, Attrs attrs, Pass pass,
+                               NodeId origin, ValueId adjoint_of) {
   const Node& forward = graph_.node(origin);
-  const Symbol name = graph_.context().symbol("d." + text(graph_.value(adjoint_of).name) + "." + std::string(info(op).name));
-  const NodeId node = graph_.add(op, operands, std::move(attrs), pass, forward.region, forward.loc, origin, name);
+  const Symbol name = graph_.context().symbol("d." + text(graph_.value(adjoint_of).name) + "." +
+                                              std::string(info(op).name));
+  const NodeId node =
+      graph_.add(op, operands, std::move(attrs), pass, forward.region, forward.loc, origin, name);
   return graph_.result(graph_.node(node));
 }
 
@@ -156,10 +169,13 @@ ValueId Differentiator::total(ValueId value) {
   // take the adjoint as it is.
   const NodeId def = graph_.value(value).def;
   const Op op = def.valid() ? graph_.node(def).op : Op::cast;
-  const bool as_it_is = parts.size() == 1 && (op == Op::contract || op == Op::sum || op == Op::scale);
+  const bool as_it_is =
+      parts.size() == 1 && (op == Op::contract || op == Op::sum || op == Op::scale);
   const auto part = [&](std::size_t i) {
     const DType made = graph_.type(parts[i].adjoint).dtype;
-    return made == dtype || (as_it_is && wide(made) == dtype) ? parts[i].adjoint : cast(parts[i].adjoint, dtype, pass_of(value), parts[i].use, value);
+    return made == dtype || (as_it_is && wide(made) == dtype)
+               ? parts[i].adjoint
+               : cast(parts[i].adjoint, dtype, pass_of(value), parts[i].use, value);
   };
   // All terms come before the first addition, so that place_sums may reorder the additions
   // (place_sums.h).
@@ -168,7 +184,9 @@ ValueId Differentiator::total(ValueId value) {
   for (std::size_t i = 1; i < parts.size(); ++i) {
     const ValueId operands[] = {sum, parts[i].adjoint};
     sum = append(Op::add, operands, {}, pass_of(value), graph_.value(value).def, value);
-    const bool here = std::all_of(parts.begin(), parts.end(), [&](const Contribution& each) { return graph_.node(each.use).region == graph_.node(def).region; });
+    const bool here = std::all_of(parts.begin(), parts.end(), [&](const Contribution& each) {
+      return graph_.node(each.use).region == graph_.node(def).region;
+    });
     if (here) sums_.push_back(graph_.value(sum).def);
   }
   std::vector<Contribution>().swap(parts);
@@ -193,8 +211,11 @@ ValueId Differentiator::take_product(ValueId value, NodeId use) {
   const NodeId def = graph_.value(parts.back().adjoint).def;
   if (!def.valid()) return {};
   const Node& last = graph_.node(def);
-  const bool product = (last.op == Op::contract || last.op == Op::contract_add) && last.pass == Pass::BI;
-  if (!product || !multiplies_weight(last.origin, value) || graph_.node(last.origin).region != graph_.node(use).region) return {};
+  const bool product =
+      (last.op == Op::contract || last.op == Op::contract_add) && last.pass == Pass::BI;
+  if (!product || !multiplies_weight(last.origin, value) ||
+      graph_.node(last.origin).region != graph_.node(use).region)
+    return {};
   const ValueId taken = parts.back().adjoint;
   parts.pop_back();
   return taken;
@@ -205,14 +226,17 @@ bool Differentiator::differentiate_op(NodeId forward, std::span<const ValueId> d
   const auto span = graph_.operands(node);
   const std::vector<ValueId> operands(span.begin(), span.end());
   std::unique_ptr<bool[]> wanted(new bool[operands.size()]());
-  for (std::size_t i = 0; i < operands.size(); ++i) wanted[i] = trainable_[operands[i].index()] && is_differentiable(node.op, i);
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    wanted[i] = trainable_[operands[i].index()] && is_differentiable(node.op, i);
   if (node.op == Op::attend && dy.size() > 1 && dy[1].valid()) {
-    sink_.report(Code::missing_derivative, node.loc, "the second result of `attend` has no derivative");
+    sink_.report(Code::missing_derivative, node.loc,
+                 "the second result of `attend` has no derivative");
     return false;
   }
 
   const std::size_t first_new = graph_.nodes().size();
-  const Emit emit = [&](Op op, std::vector<ValueId> values, Attrs attrs, std::size_t for_operand, std::size_t result) {
+  const Emit emit = [&](Op op, std::vector<ValueId> values, Attrs attrs, std::size_t for_operand,
+                        std::size_t result) {
     const ValueId value = operands[for_operand];
     if (op == Op::contract && pass_of(value) == Pass::BI) {
       if (const ValueId sum = take_product(value, forward); sum.valid()) {
@@ -220,14 +244,21 @@ bool Differentiator::differentiate_op(NodeId forward, std::span<const ValueId> d
         op = Op::contract_add;
       }
     }
-    const ValueId made = append(op, values, std::move(attrs), pass_of(value), forward, op == Op::attend_grad ? graph_.result(node) : value);
+    const ValueId made = append(op, values, std::move(attrs), pass_of(value), forward,
+                                op == Op::attend_grad ? graph_.result(node) : value);
     return ValueId(made.value() + static_cast<std::uint32_t>(result));
   };
-  const std::vector<ValueId> adjoint = rule_({graph_, node, dy, {wanted.get(), operands.size()}}, emit);
+  const std::vector<ValueId> adjoint =
+      rule_({graph_, node, dy, {wanted.get(), operands.size()}}, emit);
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (!wanted[i] || adjoint[i].valid()) continue;
-    sink_.report(Code::missing_adjoint, node.loc, "internal error: the derivative of {} gives no adjoint of operand {}, which the op table says to have one", tensor::in_words(node.op), i + 1)
-        .hint("this is a bug of the compiler: report it with the program; `ir/tensor/adjoints.cpp` holds the rule");
+    sink_
+        .report(
+            Code::missing_adjoint, node.loc,
+            "internal error: the derivative of {} gives no adjoint of operand {}, which the op table says to have one",
+            tensor::in_words(node.op), i + 1)
+        .hint(
+            "this is a bug of the compiler: report it with the program; `ir/tensor/adjoints.cpp` holds the rule");
     return false;
   }
 
@@ -248,7 +279,8 @@ bool Differentiator::differentiate_op(NodeId forward, std::span<const ValueId> d
   // Whether this rule made the value, and no other op or adjoint of the rule reads it or is it.
   const std::size_t end = graph_.nodes().size();
   const auto is_own = [&](std::size_t i) {
-    if (const NodeId def = graph_.value(adjoint[i]).def; !def.valid() || def.index() < first_new) return false;
+    if (const NodeId def = graph_.value(adjoint[i]).def; !def.valid() || def.index() < first_new)
+      return false;
     for (std::size_t n = first_new; n < end; ++n) {
       const auto read = graph_.operands(graph_.nodes()[n]);
       if (std::find(read.begin(), read.end(), adjoint[i]) != read.end()) return false;
@@ -274,7 +306,8 @@ ValueId Differentiator::seed(Loss loss, NodeId forward) {
   if (!loss.mask) return fill(1.0 / static_cast<double>(loss.count), elements);
   const ValueId most[] = {loss.mask->count, fill(1, {DType::f64, {}})};
   ValueId count = append(Op::maximum, most, {}, pass, forward, loss.elements);
-  if (elements.dtype != DType::f64) count = cast(count, elements.dtype, pass, forward, loss.elements);
+  if (elements.dtype != DType::f64)
+    count = cast(count, elements.dtype, pass, forward, loss.elements);
   const ValueId quotient[] = {fill(1, elements), count};
   return append(Op::div, quotient, {}, pass, forward, loss.elements);
 }
@@ -309,7 +342,9 @@ void Differentiator::move_sums() {
     if (is_sum) nodes[n].pass = Pass::BW;  // all its readers come after it and have been visited
     for (const ValueId operand : graph_.operands(nodes[n])) {
       const NodeId def = graph_.value(operand).def;
-      if (def.valid() && (nodes[n].pass != Pass::BW || nodes[n].region != nodes[def.index()].region)) moves[def.index()] = false;
+      if (def.valid() &&
+          (nodes[n].pass != Pass::BW || nodes[n].region != nodes[def.index()].region))
+        moves[def.index()] = false;
     }
   }
 }
@@ -318,7 +353,8 @@ bool Differentiator::run() {
   forward_nodes_ = graph_.nodes().size();
   forward_values_ = graph_.values().size();
   if (graph_.losses.empty()) {
-    sink_.report(Code::nothing_to_train, LocId(), "model `{}` has no loss", graph_.name).hint("end the model with `loss ...`");
+    sink_.report(Code::nothing_to_train, LocId(), "model `{}` has no loss", graph_.name)
+        .hint("end the model with `loss ...`");
     return false;
   }
   look_upstream();
@@ -326,7 +362,8 @@ bool Differentiator::run() {
   contributions_.resize(forward_values_);
   losses_.resize(forward_nodes_);
   for (std::size_t l = 0; l < graph_.losses.size(); ++l) {
-    losses_[graph_.value(graph_.losses[l].sum).def.index()].push_back(static_cast<std::uint32_t>(l));
+    losses_[graph_.value(graph_.losses[l].sum).def.index()].push_back(
+        static_cast<std::uint32_t>(l));
   }
   NodePolls polls(graph_.context().cancellation);
   for (std::size_t n = forward_nodes_; n-- > 0;) {
@@ -339,6 +376,8 @@ bool Differentiator::run() {
 
 }  // namespace
 
-bool differentiate(Graph& graph, DiagnosticSink& sink, const AdjointsOfOp& rule) { return Differentiator(graph, sink, rule).run(); }
+bool differentiate(Graph& graph, DiagnosticSink& sink, const AdjointsOfOp& rule) {
+  return Differentiator(graph, sink, rule).run();
+}
 
 }  // namespace piper::passes

@@ -24,6 +24,7 @@ namespace piper::passes {
 /// derivative on the way to a parameter. The graph is then left partly extended and must not be
 /// used. `rule` gives the adjoints of one op. If it gives none for a differentiable operand, that
 /// is reported as a bug of the compiler.
-bool differentiate(tensor::Graph& graph, DiagnosticSink& sink, const tensor::AdjointsOfOp& rule = tensor::adjoints);
+bool differentiate(tensor::Graph& graph, DiagnosticSink& sink,
+                   const tensor::AdjointsOfOp& rule = tensor::adjoints);
 
 }  // namespace piper::passes

@@ -17,16 +17,21 @@ namespace {
 
 constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
-std::size_t mix(std::size_t hash, std::size_t value) { return (hash ^ value) * 0x9E3779B97F4A7C15ull + (hash >> 29); }
+std::size_t mix(std::size_t hash, std::size_t value) {
+  return (hash ^ value) * 0x9E3779B97F4A7C15ull + (hash >> 29);
+}
 
 std::size_t hash_type(std::size_t hash, const Type& type) {
   hash = mix(hash, static_cast<std::size_t>(type.dtype));
-  for (const Dim& dim : type.dims) hash = mix(mix(hash, dim.name.value()), static_cast<std::size_t>(dim.extent) * 2 + dim.sampled);
+  for (const Dim& dim : type.dims)
+    hash = mix(mix(hash, dim.name.value()), static_cast<std::size_t>(dim.extent) * 2 + dim.sampled);
   return hash;
 }
 
 bool same_ports(const std::vector<BodyPort>& a, const std::vector<BodyPort>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const BodyPort& x, const BodyPort& y) { return x.kind == y.kind && x.value == y.value; });
+  return std::equal(
+      a.begin(), a.end(), b.begin(), b.end(),
+      [](const BodyPort& x, const BodyPort& y) { return x.kind == y.kind && x.value == y.value; });
 }
 
 }  // namespace
@@ -41,8 +46,13 @@ const Dim* divide_samples(Type& type, std::int64_t divide) {
   return nullptr;
 }
 
-BodyExtractor::BodyExtractor(const Graph& graph, std::span<const std::uint32_t> chunk_of, const ModelLayouts* layouts)
-    : graph_(graph), layouts_(layouts), chunk_of_(chunk_of.begin(), chunk_of.end()), stamp_(graph.nodes().size(), 0), again_(graph.nodes().size(), 0) {
+BodyExtractor::BodyExtractor(const Graph& graph, std::span<const std::uint32_t> chunk_of,
+                             const ModelLayouts* layouts)
+    : graph_(graph),
+      layouts_(layouts),
+      chunk_of_(chunk_of.begin(), chunk_of.end()),
+      stamp_(graph.nodes().size(), 0),
+      again_(graph.nodes().size(), 0) {
   const std::size_t values = graph.values().size();
   first_use_.assign(values + 1, 0);
   for (const Node& node : graph.nodes()) {
@@ -52,29 +62,41 @@ BodyExtractor::BodyExtractor(const Graph& graph, std::span<const std::uint32_t> 
   uses_.resize(first_use_[values]);
   std::vector<std::uint32_t> next(first_use_.begin(), first_use_.end() - 1);
   for (std::size_t n = 0; n < graph.nodes().size(); ++n) {
-    for (const ValueId operand : graph.operands(graph.nodes()[n])) uses_[next[operand.index()]++] = static_cast<std::uint32_t>(n);
+    for (const ValueId operand : graph.operands(graph.nodes()[n]))
+      uses_[next[operand.index()]++] = static_cast<std::uint32_t>(n);
   }
-  for (auto* table : {&param_of_, &input_of_, &count_of_, &grad_of_, &loss_of_}) table->assign(values, kNone);
-  for (std::size_t i = 0; i < graph.params.size(); ++i) param_of_[graph.params[i].value.index()] = static_cast<std::uint32_t>(i);
-  for (std::size_t i = 0; i < graph.inputs.size(); ++i) input_of_[graph.inputs[i].value.index()] = static_cast<std::uint32_t>(i);
-  for (std::size_t i = 0; i < graph.grads.size(); ++i) grad_of_[graph.grads[i].value.index()] = static_cast<std::uint32_t>(i);
+  for (auto* table : {&param_of_, &input_of_, &count_of_, &grad_of_, &loss_of_})
+    table->assign(values, kNone);
+  for (std::size_t i = 0; i < graph.params.size(); ++i)
+    param_of_[graph.params[i].value.index()] = static_cast<std::uint32_t>(i);
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
+    input_of_[graph.inputs[i].value.index()] = static_cast<std::uint32_t>(i);
+  for (std::size_t i = 0; i < graph.grads.size(); ++i)
+    grad_of_[graph.grads[i].value.index()] = static_cast<std::uint32_t>(i);
   for (std::size_t i = 0; i < graph.losses.size(); ++i) {
     loss_of_[graph.losses[i].sum.index()] = static_cast<std::uint32_t>(i);
-    if (graph.losses[i].mask) count_of_[graph.losses[i].mask->count.index()] = static_cast<std::uint32_t>(i);
+    if (graph.losses[i].mask)
+      count_of_[graph.losses[i].mask->count.index()] = static_cast<std::uint32_t>(i);
   }
 }
 
 struct BodyExtractor::Cut {
   Cut(const Graph& graph, std::span<const NodeId> segment, std::int64_t divide, Use use)
-      : graph(graph), segment(segment), divide(divide), use(use), result{Body{{}, Graph(graph.context()), {}, {}}, {}, {}} {
+      : graph(graph),
+        segment(segment),
+        divide(divide),
+        use(use),
+        result{Body{{}, Graph(graph.context()), {}, {}}, {}, {}} {
     for (const NodeId node : segment) first = std::min(first, graph.node(node).pass);
   }
 
   /// The local type; stores an error if an extent does not divide.
   Type divided(Type type, LocId loc) {
-    if (const Dim* uneven = divide_samples(type, divide); uneven != nullptr && result.error.empty()) {
-      result.error = "dimension `" + std::string(graph.context().text(uneven->name)) + "` of " + std::to_string(uneven->extent) +
-                     " samples does not divide into " + std::to_string(divide) + " equal parts";
+    if (const Dim* uneven = divide_samples(type, divide);
+        uneven != nullptr && result.error.empty()) {
+      result.error = "dimension `" + std::string(graph.context().text(uneven->name)) + "` of " +
+                     std::to_string(uneven->extent) + " samples does not divide into " +
+                     std::to_string(divide) + " equal parts";
       result.error_loc = loc;
     }
     return type;
@@ -91,7 +113,8 @@ struct BodyExtractor::Cut {
       const ValueId operands[] = {value};
       const Pass pass = graph.node(segment.back()).pass;
       const LayoutId layout = made.value(value).layout;
-      value = made.result(made.node(made.add(Op::broadcast, operands, std::move(copy), pass, {}, {}, {}, made.value(value).name)));
+      value = made.result(made.node(made.add(Op::broadcast, operands, std::move(copy), pass, {}, {},
+                                             {}, made.value(value).name)));
       made.set_layout(value, layout);
     }
     BodyPort port;
@@ -108,7 +131,8 @@ struct BodyExtractor::Cut {
     for (const ValueId next : contributions.subspan(1)) {
       const ValueId operands[] = {sum, next};
       const LocId loc = made.node(made.value(next).def).loc;
-      sum = made.result(made.node(made.add(Op::add, operands, {}, Pass::BW, {}, loc, {}, made.value(contributions[0]).name)));
+      sum = made.result(made.node(made.add(Op::add, operands, {}, Pass::BW, {}, loc, {},
+                                           made.value(contributions[0]).name)));
       made.set_layout(sum, made.value(contributions[0]).layout);
     }
     return sum;
@@ -125,7 +149,8 @@ struct BodyExtractor::Cut {
   std::unordered_set<ValueId> outputs;
 };
 
-Extraction BodyExtractor::extract(std::span<const NodeId> segment, std::span<const NodeId> again, std::int64_t divide, Use use) {
+Extraction BodyExtractor::extract(std::span<const NodeId> segment, std::span<const NodeId> again,
+                                  std::int64_t divide, Use use) {
   Cut cut(graph_, segment, divide, use);
   if (segment.empty()) return std::move(cut.result);
   ++epoch_;
@@ -150,7 +175,8 @@ std::vector<NodeId> BodyExtractor::again(std::span<const NodeId> forward) {
     bool read = again_[forward[i].index()] == epoch_;
     for (std::size_t r = 0; r < node.num_results && !read; ++r) {
       const ValueId value = graph_.result(node, r);
-      for (std::uint32_t u = first_use_[value.index()]; u < first_use_[value.index() + 1]; ++u) read = read || (chunk_of_[uses_[u]] == chunk && stamp_[uses_[u]] != epoch_);
+      for (std::uint32_t u = first_use_[value.index()]; u < first_use_[value.index() + 1]; ++u)
+        read = read || (chunk_of_[uses_[u]] == chunk && stamp_[uses_[u]] != epoch_);
     }
     if (!read) continue;
     needed.push_back(forward[i]);
@@ -204,7 +230,9 @@ void BodyExtractor::add_input(Cut& cut, ValueId value) const {
   }
   Body& body = cut.result.body;
   port.value = body.graph.add_leaf(cut.divided(graph_.type(value), loc), graph_.value(value).name);
-  if (layouts_ != nullptr) body.graph.set_layout(port.value, layouts_->read_by(value, chunk_of_[cut.segment.front().index()]));
+  if (layouts_ != nullptr)
+    body.graph.set_layout(port.value,
+                          layouts_->read_by(value, chunk_of_[cut.segment.front().index()]));
   cut.local.emplace(value, port.value);
   body.inputs.push_back(port);
 }
@@ -214,8 +242,10 @@ ValueId BodyExtractor::local(Cut& cut, ValueId value) const {
   const Node& naming = graph_.node(graph_.value(value).def);
   const ValueId operands[] = {local(cut, graph_.operands(naming)[0])};
   Graph& made = cut.result.body.graph;
-  const ValueId named = made.result(made.node(made.add(naming.op, operands, naming.attrs, cut.first, {}, naming.loc, {}, graph_.value(value).name)));
-  if (layouts_ != nullptr) made.set_layout(named, layouts_->read_by(value, chunk_of_[cut.segment.front().index()]));
+  const ValueId named = made.result(made.node(made.add(
+      naming.op, operands, naming.attrs, cut.first, {}, naming.loc, {}, graph_.value(value).name)));
+  if (layouts_ != nullptr)
+    made.set_layout(named, layouts_->read_by(value, chunk_of_[cut.segment.front().index()]));
   cut.local.emplace(value, named);
   return named;
 }
@@ -224,12 +254,14 @@ void BodyExtractor::add_node(Cut& cut, NodeId id) const {
   const Node& node = graph_.node(id);
   Graph& made = cut.result.body.graph;
   Attrs attrs = node.attrs;
-  if ((info(node.op).attributes & kShape) != 0) attrs.shape = cut.divided(std::move(attrs.shape), node.loc);
+  if ((info(node.op).attributes & kShape) != 0)
+    attrs.shape = cut.divided(std::move(attrs.shape), node.loc);
   if (!cut.result.error.empty()) return;
   std::vector<ValueId> operands;
   for (const ValueId operand : graph_.operands(node)) operands.push_back(local(cut, operand));
   const auto origin = node.origin.valid() ? cut.local_node.find(node.origin) : cut.local_node.end();
-  const NodeId copy = made.add(node.op, operands, std::move(attrs), node.pass, {}, node.loc, origin == cut.local_node.end() ? NodeId() : origin->second,
+  const NodeId copy = made.add(node.op, operands, std::move(attrs), node.pass, {}, node.loc,
+                               origin == cut.local_node.end() ? NodeId() : origin->second,
                                graph_.value(graph_.result(node)).name);
   cut.local_node.emplace(id, copy);
   for (std::size_t i = 0; i < node.num_results; ++i) {
@@ -248,7 +280,8 @@ BodyExtractor::Leaves BodyExtractor::leaves(const Cut& cut, NodeId node, ValueId
     const bool own = chunk_of_[user] == chunk;
     if (stamp_[user] == epoch_) {
       // Saved for the `R`.
-      leaves.segment = leaves.segment || (cut.use == Use::recomputed_forward && !made_again && again_[user] == epoch_);
+      leaves.segment = leaves.segment || (cut.use == Use::recomputed_forward && !made_again &&
+                                          again_[user] == epoch_);
     } else if (cut.use == Use::again) {
       leaves.segment = leaves.segment || (own && graph_.nodes()[user].pass != Pass::F);
     } else {
@@ -267,16 +300,21 @@ void BodyExtractor::add_outputs(Cut& cut) const {
     for (std::size_t i = 0; i < node.num_results; ++i) {
       const ValueId value = graph_.result(node, i);
       const Leaves leaves = this->leaves(cut, id, value);
-      if (leaves.segment) cut.add_output(leaves.chunk ? PortKind::data : PortKind::saved, cut.local.at(value), value);
+      if (leaves.segment)
+        cut.add_output(leaves.chunk ? PortKind::data : PortKind::saved, cut.local.at(value), value);
       if (cut.use == Use::again) continue;
-      if (const std::uint32_t grad = grad_of_[value.index()]; grad != kNone) grads[graph_.grads[grad].param].push_back(cut.local.at(value));
-      if (const std::uint32_t loss = loss_of_[value.index()]; loss != kNone) losses.emplace(LossId(loss), value);
+      if (const std::uint32_t grad = grad_of_[value.index()]; grad != kNone)
+        grads[graph_.grads[grad].param].push_back(cut.local.at(value));
+      if (const std::uint32_t loss = loss_of_[value.index()]; loss != kNone)
+        losses.emplace(LossId(loss), value);
     }
   }
   for (const auto& [param, contributions] : grads) {
-    cut.add_output(PortKind::grad, cut.sum_of(contributions), graph_.params[param.index()].value).param = param;
+    cut.add_output(PortKind::grad, cut.sum_of(contributions), graph_.params[param.index()].value)
+        .param = param;
   }
-  for (const auto& [loss, value] : losses) cut.add_output(PortKind::loss_sum, cut.local.at(value), value).loss = loss;
+  for (const auto& [loss, value] : losses)
+    cut.add_output(PortKind::loss_sum, cut.local.at(value), value).loss = loss;
 }
 
 bool same_body(const Body& a, const Body& b) {
@@ -293,7 +331,9 @@ bool same_body(const Body& a, const Body& b) {
     const Node& p = x.nodes()[n];
     const Node& q = y.nodes()[n];
     const auto left = x.operands(p), right = y.operands(q);
-    if (p.op != q.op || p.pass != q.pass || p.attrs != q.attrs || !std::equal(left.begin(), left.end(), right.begin(), right.end())) return false;
+    if (p.op != q.op || p.pass != q.pass || p.attrs != q.attrs ||
+        !std::equal(left.begin(), left.end(), right.begin(), right.end()))
+      return false;
   }
   return true;
 }
@@ -301,11 +341,14 @@ bool same_body(const Body& a, const Body& b) {
 std::size_t hash_body(const Body& body) {
   std::size_t hash = body.graph.nodes().size();
   for (const auto* ports : {&body.inputs, &body.outputs}) {
-    for (const BodyPort& port : *ports) hash = mix(mix(hash, static_cast<std::size_t>(port.kind)), port.value.value());
+    for (const BodyPort& port : *ports)
+      hash = mix(mix(hash, static_cast<std::size_t>(port.kind)), port.value.value());
   }
-  for (const Value& value : body.graph.values()) hash = hash_type(mix(hash, value.def.value()), value.type);
+  for (const Value& value : body.graph.values())
+    hash = hash_type(mix(hash, value.def.value()), value.type);
   for (const Node& node : body.graph.nodes()) {
-    hash = mix(mix(hash, static_cast<std::size_t>(node.op)), std::hash<double>()(node.attrs.scalar));
+    hash =
+        mix(mix(hash, static_cast<std::size_t>(node.op)), std::hash<double>()(node.attrs.scalar));
     for (const Symbol dim : node.attrs.dims) hash = mix(hash, dim.value());
     for (const ValueId operand : body.graph.operands(node)) hash = mix(hash, operand.value());
   }

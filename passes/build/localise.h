@@ -27,11 +27,11 @@ namespace piper::passes {
 
 /// The result of `extract`: a body, or an error if an extent does not divide.
 struct Extraction {
-  dag::Body body;           // without a name
+  dag::Body body;  // without a name
   // Empty, or in the user's words: "dimension `batch` of 30 samples does not divide into 4 equal
   // parts".
   std::string error;
-  LocId error_loc;          // the operation or input whose type does not divide
+  LocId error_loc;  // the operation or input whose type does not divide
 };
 
 /// Extracts bodies from one graph, which must outlive the extractor and must not change.
@@ -41,24 +41,33 @@ class BodyExtractor {
   /// `saved` when an earlier pass of its chunk made or read the value, an output port when only
   /// later passes of its chunk read it; else it is `data`. Model inputs are always `data`. Values
   /// have the layouts of `layouts`; null: all are replicated.
-  BodyExtractor(const tensor::Graph& graph, std::span<const std::uint32_t> chunk_of, const ModelLayouts* layouts = nullptr);
+  BodyExtractor(const tensor::Graph& graph, std::span<const std::uint32_t> chunk_of,
+                const ModelLayouts* layouts = nullptr);
 
   /// The body of the nodes `segment`, all of one chunk, in ascending order; sampled extents are
   /// divided by `divide`.
-  Extraction extract(std::span<const tensor::NodeId> segment, std::int64_t divide) { return extract(segment, {}, divide, Use::once); }
+  Extraction extract(std::span<const tensor::NodeId> segment, std::int64_t divide) {
+    return extract(segment, {}, divide, Use::once);
+  }
 
   /// The operations of `R` for a chunk with forward `forward`: those that compute the values that
   /// its backward reads, from the chunk's inputs. Without loss sums, which are needed once.
   std::vector<tensor::NodeId> again(std::span<const tensor::NodeId> forward);
   /// The forward if `again` is recomputed: it saves no results of these operations.
-  Extraction extract_recomputed(std::span<const tensor::NodeId> forward, std::span<const tensor::NodeId> again, std::int64_t divide) { return extract(forward, again, divide, Use::recomputed_forward); }
+  Extraction extract_recomputed(std::span<const tensor::NodeId> forward,
+                                std::span<const tensor::NodeId> again, std::int64_t divide) {
+    return extract(forward, again, divide, Use::recomputed_forward);
+  }
   /// The body of `R`; all of its inputs are saved values.
-  Extraction extract_again(std::span<const tensor::NodeId> again, std::int64_t divide) { return extract(again, again, divide, Use::again); }
+  Extraction extract_again(std::span<const tensor::NodeId> again, std::int64_t divide) {
+    return extract(again, again, divide, Use::again);
+  }
 
  private:
   struct Cut;  // a body under construction
   enum class Use : std::uint8_t { once, recomputed_forward, again };
-  Extraction extract(std::span<const tensor::NodeId> segment, std::span<const tensor::NodeId> again, std::int64_t divide, Use use);
+  Extraction extract(std::span<const tensor::NodeId> segment, std::span<const tensor::NodeId> again,
+                     std::int64_t divide, Use use);
   /// Whether a value leaves the segment, and whether it leaves its chunk.
   struct Leaves {
     bool segment = false, chunk = false;
@@ -79,11 +88,11 @@ class BodyExtractor {
   std::vector<std::uint32_t> chunk_of_;
   // Users of value v: uses_[first_use_[v] .. first_use_[v + 1]), node positions.
   std::vector<std::uint32_t> first_use_, uses_;
-  std::vector<std::uint32_t> stamp_;                 // epoch in which a node was in the segment
+  std::vector<std::uint32_t> stamp_;  // epoch in which a node was in the segment
   // Per value: position in params, inputs, losses (whose count it is); kNone.
   std::vector<std::uint32_t> param_of_, input_of_, count_of_;
-  std::vector<std::uint32_t> grad_of_, loss_of_;     // per value: position in grads, losses; kNone
-  std::vector<std::uint32_t> again_;                 // epoch in which a node was recomputed
+  std::vector<std::uint32_t> grad_of_, loss_of_;  // per value: position in grads, losses; kNone
+  std::vector<std::uint32_t> again_;              // epoch in which a node was recomputed
   std::uint32_t epoch_ = 0;
 };
 

@@ -25,7 +25,7 @@ namespace {
 struct Unit {
   std::size_t begin = 0, end = 0;  // positions in the region's operations
   RegionId inside;
-  bool divisible = true;           // false: one operation, or known to be one unit inside too
+  bool divisible = true;  // false: one operation, or known to be one unit inside too
 };
 
 /// The forward operations of the region R that a partition cuts.
@@ -33,12 +33,15 @@ using Regions = std::map<RegionId, std::vector<NodeId>>;
 
 class Partitioner {
  public:
-  Partitioner(Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) : model_(model), strategy_(strategy), sink_(sink) {}
+  Partitioner(Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink)
+      : model_(model), strategy_(strategy), sink_(sink) {}
   bool run();
 
  private:
   std::string_view text(Symbol symbol) const { return model_.context().text(symbol); }
-  std::string region_text(RegionId region) const { return model_.regions.print(region, model_.context().symbols); }
+  std::string region_text(RegionId region) const {
+    return model_.regions.print(region, model_.context().symbols);
+  }
   bool apply(const directive::Partition& partition);
   Regions instances_of(const directive::Selector& selector) const;
   /// Whether the operations are those of one call, `only`.
@@ -50,11 +53,16 @@ class Partitioner {
   RegionId moved(RegionId path, RegionId from, RegionId to);
   bool cut(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops);
   /// Divides R into at least as many units as stages; nothing after reporting too few operations.
-  std::optional<std::vector<Unit>> units_of(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops);
+  std::optional<std::vector<Unit>> units_of(const directive::Partition& partition, RegionId region,
+                                            std::span<const NodeId> ops);
   /// The first unit of each stage except the first; nothing after reporting sizes that do not fit.
-  std::optional<std::vector<std::size_t>> starts_of_parts(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops,
+  std::optional<std::vector<std::size_t>> starts_of_parts(const directive::Partition& partition,
+                                                          RegionId region,
+                                                          std::span<const NodeId> ops,
                                                           std::span<const Unit> units);
-  void report_too_few_layers(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops, std::span<const Unit> units, std::span<const std::size_t> starts);
+  void report_too_few_layers(const directive::Partition& partition, RegionId region,
+                             std::span<const NodeId> ops, std::span<const Unit> units,
+                             std::span<const std::size_t> starts);
   std::string unit_text(std::span<const NodeId> ops, const Unit& unit) const;
   std::vector<Unit> inner_units(std::span<const NodeId> ops, Unit outer) const;
   std::uint64_t cost_of(std::span<const NodeId> ops, const Unit& unit) const;
@@ -77,7 +85,8 @@ void Partitioner::compute_costs() {
     operands.clear();
     results.clear();
     for (const ValueId value : model_.operands(node)) operands.push_back(model_.type(value));
-    for (std::size_t i = 0; i < node.num_results; ++i) results.push_back(model_.type(model_.result(node, i)));
+    for (std::size_t i = 0; i < node.num_results; ++i)
+      results.push_back(model_.type(model_.result(node, i)));
     const Cost cost = tensor::cost(node.op, operands, results, node.attrs);
     const std::size_t owner = node.origin.valid() ? node.origin.index() : n;
     costs_[owner] += static_cast<std::uint64_t>(std::llround(std::max(cost.flops, 8 * cost.bytes)));
@@ -100,7 +109,8 @@ std::vector<Unit> Partitioner::inner_units(std::span<const NodeId> ops, Unit out
     const RegionId region = model_.node(ops[i]).region;
     // Operations of a unit before its region are loose ones, whatever their region.
     bool within = !outer.inside.valid();
-    for (RegionId r = region; r.valid() && !within; r = model_.regions.parent(r)) within = r == outer.inside;
+    for (RegionId r = region; r.valid() && !within; r = model_.regions.parent(r))
+      within = r == outer.inside;
     const RegionId child = within ? child_towards(outer.inside, region) : RegionId();
     if (child != next.inside && next.inside.valid()) {
       units.push_back(next);
@@ -126,7 +136,9 @@ std::uint64_t Partitioner::cost_of(std::span<const NodeId> ops, const Unit& unit
   return total;
 }
 
-std::optional<std::vector<Unit>> Partitioner::units_of(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops) {
+std::optional<std::vector<Unit>> Partitioner::units_of(const directive::Partition& partition,
+                                                       RegionId region,
+                                                       std::span<const NodeId> ops) {
   const std::uint32_t n = partition.into.extent;
   std::vector<Unit> units = inner_units(ops, {0, ops.size(), region, true});
   while (units.size() < n) {
@@ -141,39 +153,51 @@ std::optional<std::vector<Unit>> Partitioner::units_of(const directive::Partitio
       }
     }
     if (costliest == units.size()) {
-      sink_.report(Code::partition_too_fine, directive::narrowest(partition.into.loc, partition.loc), "`{}` has {} operation{}, too few for {} of `{}`", region_text(region), ops.size(),
-                   ops.size() == 1 ? "" : "s", n, text(partition.into.name))
+      sink_
+          .report(Code::partition_too_fine, directive::narrowest(partition.into.loc, partition.loc),
+                  "`{}` has {} operation{}, too few for {} of `{}`", region_text(region),
+                  ops.size(), ops.size() == 1 ? "" : "s", n, text(partition.into.name))
           .hint("write `{}: {}` or less", text(partition.into.name), ops.size());
       return std::nullopt;
     }
     const std::vector<Unit> inner = inner_units(ops, units[costliest]);
     units.erase(units.begin() + static_cast<std::ptrdiff_t>(costliest));
-    units.insert(units.begin() + static_cast<std::ptrdiff_t>(costliest), inner.begin(), inner.end());
+    units.insert(units.begin() + static_cast<std::ptrdiff_t>(costliest), inner.begin(),
+                 inner.end());
   }
   return units;
 }
 
 std::string Partitioner::unit_text(std::span<const NodeId> ops, const Unit& unit) const {
-  if (unit.inside.valid()) return std::string(text(model_.regions.name(unit.inside))) + "[" + std::to_string(model_.regions.index(unit.inside)) + "]";
+  if (unit.inside.valid())
+    return std::string(text(model_.regions.name(unit.inside))) + "[" +
+           std::to_string(model_.regions.index(unit.inside)) + "]";
   return std::string(text(model_.value(model_.result(model_.node(ops[unit.begin]))).name));
 }
 
-std::optional<std::vector<std::size_t>> Partitioner::starts_of_parts(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops,
-                                                                     std::span<const Unit> units) {
+std::optional<std::vector<std::size_t>> Partitioner::starts_of_parts(
+    const directive::Partition& partition, RegionId region, std::span<const NodeId> ops,
+    std::span<const Unit> units) {
   const std::uint32_t n = partition.into.extent;
   if (partition.sizes.empty()) {
     std::vector<std::uint64_t> costs;
     for (const Unit& unit : units) costs.push_back(cost_of(ops, unit));
     return balanced_cuts(costs, n);
   }
-  const std::uint64_t sum = std::accumulate(partition.sizes.begin(), partition.sizes.end(), std::uint64_t{0});
+  const std::uint64_t sum =
+      std::accumulate(partition.sizes.begin(), partition.sizes.end(), std::uint64_t{0});
   if (sum != units.size()) {
     std::string sizes, list;
-    for (const std::uint32_t size : partition.sizes) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
-    for (std::size_t u = 0; u < units.size() && u < 12; ++u) list += (u == 0 ? "`" : ", `") + unit_text(ops, units[u]) + "`";
-    sink_.report(Code::partition_sizes, directive::narrowest(partition.sizes_loc, partition.loc), "sizes [{}] do not cut the {} of `{}` into {} of at least one", sizes,
-                 counted(units.size(), "unit"), region_text(region), counted(n, "part"))
-        .hint("write {} sizes that add up to {}; the units are {}{}", n, units.size(), list, units.size() > 12 ? ", ..." : "");
+    for (const std::uint32_t size : partition.sizes)
+      sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+    for (std::size_t u = 0; u < units.size() && u < 12; ++u)
+      list += (u == 0 ? "`" : ", `") + unit_text(ops, units[u]) + "`";
+    sink_
+        .report(Code::partition_sizes, directive::narrowest(partition.sizes_loc, partition.loc),
+                "sizes [{}] do not cut the {} of `{}` into {} of at least one", sizes,
+                counted(units.size(), "unit"), region_text(region), counted(n, "part"))
+        .hint("write {} sizes that add up to {}; the units are {}{}", n, units.size(), list,
+              units.size() > 12 ? ", ..." : "");
     return std::nullopt;
   }
   std::vector<std::size_t> starts;
@@ -184,50 +208,64 @@ std::optional<std::vector<std::size_t>> Partitioner::starts_of_parts(const direc
 
 /// Fewer calls than stages: cuts go through calls, and some stages have only a few cheap
 /// operations, or no parameter.
-void Partitioner::report_too_few_layers(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops, std::span<const Unit> units, std::span<const std::size_t> starts) {
+void Partitioner::report_too_few_layers(const directive::Partition& partition, RegionId region,
+                                        std::span<const NodeId> ops, std::span<const Unit> units,
+                                        std::span<const std::size_t> starts) {
   constexpr std::uint64_t kSmall = 4;  // less than this fraction of the mean
   constexpr std::size_t kShown = 4;
-  const std::size_t layers = inner_units(ops, {0, ops.size(), region, true}).size(), parts = starts.size() + 1;
+  const std::size_t layers = inner_units(ops, {0, ops.size(), region, true}).size(),
+                    parts = starts.size() + 1;
   if (layers >= parts) return;
   std::vector<bool> is_param(model_.values().size(), false);
   for (const tensor::Param& param : model_.params) is_param[param.value.index()] = true;
   const auto reads_param = [&](NodeId node) {
     const auto operands = model_.operands(model_.node(node));
-    return std::any_of(operands.begin(), operands.end(), [&](ValueId value) { return is_param[value.index()]; });
+    return std::any_of(operands.begin(), operands.end(),
+                       [&](ValueId value) { return is_param[value.index()]; });
   };
   std::vector<std::uint64_t> costs(1, 0);
   std::vector<bool> has_param(1, false);
   for (std::size_t u = 0; u < units.size(); ++u) {
-    if (costs.size() < parts && u == starts[costs.size() - 1]) costs.push_back(0), has_param.push_back(false);
+    if (costs.size() < parts && u == starts[costs.size() - 1])
+      costs.push_back(0), has_param.push_back(false);
     costs.back() += cost_of(ops, units[u]);
-    for (std::size_t i = units[u].begin; i < units[u].end; ++i) has_param.back() = has_param.back() || reads_param(ops[i]);
+    for (std::size_t i = units[u].begin; i < units[u].end; ++i)
+      has_param.back() = has_param.back() || reads_param(ops[i]);
   }
   const std::uint64_t total = std::accumulate(costs.begin(), costs.end(), std::uint64_t{0});
   std::string named;
   std::size_t small = 0;
   for (std::size_t part = 0; part < parts; ++part) {
     if (costs[part] * parts * kSmall >= total && has_param[part]) continue;
-    if (++small <= kShown) named += (small == 1 ? "`" : ", `") + std::string(text(partition.into.name)) + "[" + std::to_string(part) + "]`";
+    if (++small <= kShown)
+      named += (small == 1 ? "`" : ", `") + std::string(text(partition.into.name)) + "[" +
+               std::to_string(part) + "]`";
   }
   if (small == 0) return;
   if (small > kShown) named += " and " + std::to_string(small - kShown) + " more";
   const std::string whole = region.valid() ? region_text(region) : "model";
-  sink_.report(Code::more_stages_than_layers, directive::narrowest(partition.into.loc, partition.loc), "`{}` is made of {}, too few for {} parts: {} {} no parameter, or less than a quarter of the work of a part on average",
-               whole, counted(layers, "layer"), parts, named, small == 1 ? "has" : "have")
+  sink_
+      .report(
+          Code::more_stages_than_layers, directive::narrowest(partition.into.loc, partition.loc),
+          "`{}` is made of {}, too few for {} parts: {} {} no parameter, or less than a quarter of the work of a part on average",
+          whole, counted(layers, "layer"), parts, named, small == 1 ? "has" : "have")
       .hint("make at most {}, or give the model more layers", counted(layers, "part"));
 }
 
 RegionId Partitioner::moved(RegionId path, RegionId from, RegionId to) {
   std::vector<RegionId> inside;
   for (RegionId r = path; r != from && r.valid(); r = model_.regions.parent(r)) inside.push_back(r);
-  for (std::size_t i = inside.size(); i-- > 0;) to = model_.regions.child(to, model_.regions.name(inside[i]), model_.regions.index(inside[i]));
+  for (std::size_t i = inside.size(); i-- > 0;)
+    to = model_.regions.child(to, model_.regions.name(inside[i]), model_.regions.index(inside[i]));
   return to;
 }
 
-bool Partitioner::cut(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops) {
+bool Partitioner::cut(const directive::Partition& partition, RegionId region,
+                      std::span<const NodeId> ops) {
   const std::optional<std::vector<Unit>> units = units_of(partition, region, ops);
   if (!units) return false;
-  const std::optional<std::vector<std::size_t>> starts = starts_of_parts(partition, region, ops, *units);
+  const std::optional<std::vector<std::size_t>> starts =
+      starts_of_parts(partition, region, ops, *units);
   if (!starts) return false;
   if (partition.sizes.empty()) report_too_few_layers(partition, region, ops, *units, *starts);
 
@@ -235,7 +273,8 @@ bool Partitioner::cut(const directive::Partition& partition, RegionId region, st
   std::map<std::pair<RegionId, std::uint32_t>, RegionId> known;
   const auto move = [&](RegionId path, std::uint32_t stage) {
     const auto [entry, fresh] = known.try_emplace({path, stage});
-    if (fresh) entry->second = moved(path, region, model_.regions.child(region, partition.into.name, stage));
+    if (fresh)
+      entry->second = moved(path, region, model_.regions.child(region, partition.into.name, stage));
     return entry->second;
   };
   std::uint32_t stage = 0;
@@ -249,7 +288,8 @@ bool Partitioner::cut(const directive::Partition& partition, RegionId region, st
   return true;
 }
 
-bool Partitioner::take_marked(const directive::Partition& partition, const Regions& regions, bool& taken) {
+bool Partitioner::take_marked(const directive::Partition& partition, const Regions& regions,
+                              bool& taken) {
   const Symbol name = partition.into.name;
   const auto inside = [&](RegionId region) {  // inside one of the partitioned regions
     for (RegionId r = region;; r = model_.regions.parent(r)) {
@@ -277,15 +317,23 @@ bool Partitioner::take_marked(const directive::Partition& partition, const Regio
   std::sort(indices.begin(), indices.end());
   indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
   if (indices.empty()) {
-    sink_.report(Code::partition_name_taken, directive::narrowest(partition.into.loc, partition.loc), "`{}` already names regions outside `{}`", text(name), print_selector(partition.region, model_.context().symbols))
+    sink_
+        .report(Code::partition_name_taken, directive::narrowest(partition.into.loc, partition.loc),
+                "`{}` already names regions outside `{}`", text(name),
+                print_selector(partition.region, model_.context().symbols))
         .related(elsewhere, "this stands in a region `{}`", text(name))
         .hint("give the parts another name");
     return false;
   }
   if (indices.size() != partition.into.extent || !partition.sizes.empty()) {
-    auto builder = sink_.report(Code::partition_differs_from_model, directive::narrowest(partition.into.loc, partition.loc), "the model marks {} region{} `{}` itself; {}", indices.size(), indices.size() == 1 ? "" : "s",
-                                text(name), partition.sizes.empty() ? "a partition of that name takes them as they are" : "their sizes are given by the model");
-    builder.hint("write `into {}: {}`{}, or give the parts another name", text(name), indices.size(), partition.sizes.empty() ? "" : " without sizes");
+    auto builder = sink_.report(
+        Code::partition_differs_from_model, directive::narrowest(partition.into.loc, partition.loc),
+        "the model marks {} region{} `{}` itself; {}", indices.size(),
+        indices.size() == 1 ? "" : "s", text(name),
+        partition.sizes.empty() ? "a partition of that name takes them as they are"
+                                : "their sizes are given by the model");
+    builder.hint("write `into {}: {}`{}, or give the parts another name", text(name),
+                 indices.size(), partition.sizes.empty() ? "" : " without sizes");
     return false;
   }
   return true;
@@ -308,14 +356,17 @@ void Partitioner::take_loose(Symbol name, const Regions& regions) {
     return RegionId();
   };
   const auto rest_is_named = [&](RegionId region) {
-    while (region.valid() && !named.contains(model_.regions.name(region))) region = model_.regions.parent(region);
-    return rest_of.contains(region.valid() ? model_.regions.name(region) : model_.context().symbol("model"));
+    while (region.valid() && !named.contains(model_.regions.name(region)))
+      region = model_.regions.parent(region);
+    return rest_of.contains(region.valid() ? model_.regions.name(region)
+                                           : model_.context().symbol("model"));
   };
   // Per region with marked ones inside, up to the partitioned one: the next marked region, in a
   // walk from the end of the program.
   std::map<RegionId, RegionId> next;
   const auto note = [&](RegionId mark) {
-    for (RegionId outer = mark; regions.count(outer) == 0;) next[outer = model_.regions.parent(outer)] = mark;
+    for (RegionId outer = mark; regions.count(outer) == 0;)
+      next[outer = model_.regions.parent(outer)] = mark;
   };
   for (const NodeId op : ops) {
     if (const RegionId mark = marked(model_.node(op).region); mark.valid()) note(mark);
@@ -328,8 +379,11 @@ void Partitioner::take_loose(Symbol name, const Regions& regions) {
     }
     bool stays = false;
     RegionId outer = node.region;
-    for (; next.count(outer) == 0 && regions.count(outer) == 0; outer = model_.regions.parent(outer)) stays = stays || named.contains(model_.regions.name(outer));
-    if (!stays && next.count(outer) != 0 && !rest_is_named(outer)) node.region = moved(node.region, outer, next[outer]);
+    for (; next.count(outer) == 0 && regions.count(outer) == 0;
+         outer = model_.regions.parent(outer))
+      stays = stays || named.contains(model_.regions.name(outer));
+    if (!stays && next.count(outer) != 0 && !rest_is_named(outer))
+      node.region = moved(node.region, outer, next[outer]);
   }
 }
 
@@ -339,7 +393,10 @@ Regions Partitioner::instances_of(const directive::Selector& selector) const {
   Regions regions;
   std::map<RegionId, std::optional<RegionId>> known;
   const auto holds = [&](RegionId region) {
-    return std::all_of(selector.coordinates.begin(), selector.coordinates.end(), [&](const directive::Coordinate& c) { return has_coordinate(model_.regions, model_.context(), region, c); });
+    return std::all_of(selector.coordinates.begin(), selector.coordinates.end(),
+                       [&](const directive::Coordinate& c) {
+                         return has_coordinate(model_.regions, model_.context(), region, c);
+                       });
   };
   for (std::size_t n = 0; n < model_.nodes().size(); ++n) {
     const Node& node = model_.nodes()[n];
@@ -370,14 +427,17 @@ bool Partitioner::is_one_call(std::span<const NodeId> ops, RegionId& only) const
 bool Partitioner::apply(const directive::Partition& partition) {
   Regions regions = instances_of(partition.region);
   if (regions.empty()) {
-    sink_.report(Code::selector_matches_nothing, directive::narrowest(partition.region.loc, partition.loc), "`{}` matches nothing in the model",
+    sink_.report(Code::selector_matches_nothing,
+                 directive::narrowest(partition.region.loc, partition.loc),
+                 "`{}` matches nothing in the model",
                  print_selector(partition.region, model_.context().symbols));
     return false;
   }
   // If the model consists of one call, that call is cut.
   if (const auto root = regions.find(RegionId()); root != regions.end()) {
     RegionId only;
-    if (is_one_call(root->second, only) && text(model_.regions.name(only)) != text(partition.into.name)) {
+    if (is_one_call(root->second, only) &&
+        text(model_.regions.name(only)) != text(partition.into.name)) {
       std::vector<NodeId> ops = std::move(root->second);
       regions.erase(root);
       regions.emplace(only, std::move(ops));
@@ -399,7 +459,8 @@ bool Partitioner::run() {
   const std::vector<const directive::Partition*> partitions = in_order(strategy_);
   if (partitions.empty()) return true;
   compute_costs();
-  return std::all_of(partitions.begin(), partitions.end(), [&](const directive::Partition* each) { return apply(*each); });
+  return std::all_of(partitions.begin(), partitions.end(),
+                     [&](const directive::Partition* each) { return apply(*each); });
 }
 
 }  // namespace
@@ -412,7 +473,8 @@ bool partition_forward(Graph& model, const directive::Strategy& strategy, Diagno
   Graph cut = model;
   if (!differentiate(cut, sink) || !partition(cut, strategy, sink)) return false;
   model.regions = cut.regions;
-  for (std::size_t n = 0; n < model.nodes().size(); ++n) model.mutable_nodes()[n].region = cut.nodes()[n].region;
+  for (std::size_t n = 0; n < model.nodes().size(); ++n)
+    model.mutable_nodes()[n].region = cut.nodes()[n].region;
   return true;
 }
 

@@ -25,7 +25,8 @@ namespace piper::passes {
 /// partition that does not fit.
 bool partition(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink);
 /// The same for a model that is not differentiated yet, with the same cuts.
-bool partition_forward(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink);
+bool partition_forward(tensor::Graph& model, const directive::Strategy& strategy,
+                       DiagnosticSink& sink);
 
 /// Divides costs into n runs of consecutive ones with the smallest maximum and the earliest cuts.
 /// Returns the starts of all runs except the first. Needs 1 <= n <= costs.size().

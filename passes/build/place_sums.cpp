@@ -22,9 +22,12 @@ constexpr std::uint32_t kNone = Segments::kNone;
 /// lead to lower segments, or from BI to BW of one.
 class BackwardOrder {
  public:
-  static std::uint32_t vertex(std::uint32_t segment, Pass pass) { return 2 * segment + (pass == Pass::BW ? 1 : 0); }
+  static std::uint32_t vertex(std::uint32_t segment, Pass pass) {
+    return 2 * segment + (pass == Pass::BW ? 1 : 0);
+  }
 
-  BackwardOrder(const Graph& model, const Segments& segments) : next_(2 * segments.segments.size()), seen_(next_.size(), 0) {
+  BackwardOrder(const Graph& model, const Segments& segments)
+      : next_(2 * segments.segments.size()), seen_(next_.size(), 0) {
     add_computed(model, segments);
     add_read(model, segments);
     for (auto& list : next_) {
@@ -62,14 +65,16 @@ class BackwardOrder {
       for (const ValueId value : model.operands(nodes[n])) {
         const NodeId def = model.value(value).def;
         if (!def.valid() || model.node(def).pass == Pass::F) continue;
-        add(vertex(segments.segment_of[def.index()], model.node(def).pass), vertex(segments.segment_of[n], nodes[n].pass));
+        add(vertex(segments.segment_of[def.index()], model.node(def).pass),
+            vertex(segments.segment_of[n], nodes[n].pass));
       }
     }
   }
 
   /// An adjoint may pass through a segment that reads the value without an operation there.
   void add_read(const Graph& model, const Segments& segments) {
-    std::vector<bool> trainable(model.values().size(), false), has_data(model.values().size(), true);
+    std::vector<bool> trainable(model.values().size(), false),
+        has_data(model.values().size(), true);
     for (const Param& param : model.params) {
       trainable[param.value.index()] = !param.frozen;
       has_data[param.value.index()] = false;
@@ -85,7 +90,9 @@ class BackwardOrder {
         if (!trainable[value] || !is_differentiable(nodes[n].op, i)) continue;
         trains = true;
         const NodeId def = model.value(operands[i]).def;
-        if (!def.valid() || segments.segment_of[n] == kNone || segments.segment_of[def.index()] == segments.segment_of[n]) continue;
+        if (!def.valid() || segments.segment_of[n] == kNone ||
+            segments.segment_of[def.index()] == segments.segment_of[n])
+          continue;
         const Pass pass = has_data[value] ? Pass::BI : Pass::BW;
         add(vertex(segments.segment_of[n], pass), vertex(segments.segment_of[def.index()], pass));
       }
@@ -122,7 +129,8 @@ std::vector<Sum> find_sums(const Graph& model, const Segments& segments) {
     const auto operands = model.operands(node);
     if (!is_term(operands[1])) continue;
     const NodeId before = model.value(operands[0]).def;
-    if (before.valid() && sum_of[before.index()] != kNone && model.node(before).origin == node.origin) {
+    if (before.valid() && sum_of[before.index()] != kNone &&
+        model.node(before).origin == node.origin) {
       Sum& sum = sums[sum_of[n] = sum_of[before.index()]];
       sum.adds.push_back(NodeId::at(n));
       sum.terms.push_back(operands[1]);
@@ -132,7 +140,8 @@ std::vector<Sum> find_sums(const Graph& model, const Segments& segments) {
     }
   }
   // In the order of completion: a sum may be a term of a later one.
-  std::sort(sums.begin(), sums.end(), [](const Sum& a, const Sum& b) { return a.adds.back() < b.adds.back(); });
+  std::sort(sums.begin(), sums.end(),
+            [](const Sum& a, const Sum& b) { return a.adds.back() < b.adds.back(); });
   return sums;
 }
 
@@ -153,7 +162,11 @@ struct Site {
 class SumPlacer {
  public:
   SumPlacer(const Graph& model, Segments& segments, std::span<const SegmentDevices> devices)
-      : model_(model), segment_of_(segments.segment_of), devices_(devices), order_(model, segments), readers_(model.nodes().size()) {
+      : model_(model),
+        segment_of_(segments.segment_of),
+        devices_(devices),
+        order_(model, segments),
+        readers_(model.nodes().size()) {
     find_readers();
   }
 
@@ -168,8 +181,12 @@ class SumPlacer {
     const NodeId def = model_.value(value).def;
     return BackwardOrder::vertex(segment_of_[def.index()], model_.node(def).pass);
   }
-  std::uint32_t vertex(std::uint32_t segment) const { return BackwardOrder::vertex(segment, pass_); }
-  bool shares(std::uint32_t a, std::uint32_t b) const { return devices_[a].number == devices_[b].number && devices_[a].axes == devices_[b].axes; }
+  std::uint32_t vertex(std::uint32_t segment) const {
+    return BackwardOrder::vertex(segment, pass_);
+  }
+  bool shares(std::uint32_t a, std::uint32_t b) const {
+    return devices_[a].number == devices_[b].number && devices_[a].axes == devices_[b].axes;
+  }
   std::uint32_t segment_for(ValueId term, std::span<const std::uint32_t> readers);
   void find_sites(const Sum& sum);
   bool joins(const Partial& partial, std::size_t site);
@@ -184,14 +201,14 @@ class SumPlacer {
   BackwardOrder order_;
   // Per forward node: other segments with adjoints of its results, ascending.
   std::vector<std::vector<std::uint32_t>> readers_;
-  std::map<NodeId, Operands> operands_;              // sums with other terms than in the model
+  std::map<NodeId, Operands> operands_;  // sums with other terms than in the model
 
   // For the current sum:
   std::span<const NodeId> left_;  // additions without terms yet
   std::vector<Site> sites_;       // the last segments first
   std::vector<Partial> pending_;  // not taken by any site
   Pass pass_ = Pass::BI;
-  std::uint32_t maker_ = 0;       // the segment that makes the value
+  std::uint32_t maker_ = 0;  // the segment that makes the value
 };
 
 void SumPlacer::find_readers() {
@@ -201,7 +218,9 @@ void SumPlacer::find_readers() {
     const auto operands = model_.operands(nodes[n]);
     for (std::size_t i = 0; i < operands.size(); ++i) {
       const NodeId def = model_.value(operands[i]).def;
-      if (def.valid() && segment_of_[def.index()] != segment_of_[n] && is_differentiable(nodes[n].op, i)) readers_[def.index()].push_back(segment_of_[n]);
+      if (def.valid() && segment_of_[def.index()] != segment_of_[n] &&
+          is_differentiable(nodes[n].op, i))
+        readers_[def.index()].push_back(segment_of_[n]);
     }
   }
   for (auto& list : readers_) {
@@ -215,13 +234,17 @@ void SumPlacer::find_readers() {
 std::uint32_t SumPlacer::segment_for(ValueId term, std::span<const std::uint32_t> readers) {
   const std::uint32_t from = vertex_of(term), made = from / 2;
   if (made == maker_ || std::binary_search(readers.begin(), readers.end(), made)) return made;
-  const auto may_be = [&](std::uint32_t segment) { return segment < made && order_.reaches(from, vertex(segment)) && order_.reaches(vertex(segment), vertex(maker_)); };
+  const auto may_be = [&](std::uint32_t segment) {
+    return segment < made && order_.reaches(from, vertex(segment)) &&
+           order_.reaches(vertex(segment), vertex(maker_));
+  };
   const auto found = std::find_if(readers.rbegin(), readers.rend(), may_be);
   return found == readers.rend() ? made : *found;
 }
 
 void SumPlacer::find_sites(const Sum& sum) {
-  const std::vector<std::uint32_t>& readers = readers_[model_.node(sum.adds.front()).origin.index()];
+  const std::vector<std::uint32_t>& readers =
+      readers_[model_.node(sum.adds.front()).origin.index()];
   std::map<std::uint32_t, std::vector<ValueId>, std::greater<>> terms;
   for (const ValueId term : sum.terms) terms[segment_for(term, readers)].push_back(term);
   sites_.clear();
@@ -238,7 +261,9 @@ void SumPlacer::find_sites(const Sum& sum) {
 /// A sum on the devices of the producer, or with a further addition on its own devices, stays on
 /// them.
 bool SumPlacer::joins(const Partial& partial, std::size_t site) {
-  const auto stays = [&](std::size_t s) { return shares(sites_[s].segment, maker_) || (sites_[s].next != kNone && sites_[s].next >= site); };
+  const auto stays = [&](std::size_t s) {
+    return shares(sites_[s].segment, maker_) || (sites_[s].next != kNone && sites_[s].next >= site);
+  };
   const std::uint32_t segment = sites_[site].segment, from = sites_[partial.site].segment;
   if (devices_[from].axes != devices_[segment].axes) return false;
   if (!shares(from, segment) && (stays(site) || stays(partial.site))) return false;
@@ -278,7 +303,9 @@ void SumPlacer::place(const Sum& sum) {
     for (const ValueId term : sites_[s].terms) own.push_back({term, vertex_of(term), s});
     const std::uint32_t here = vertex(sites_[s].segment);
     const bool together = sites_[s].segment != maker_ && order_.reaches(here, vertex(maker_)) &&
-                          std::all_of(own.begin(), own.end(), [&](const Partial& term) { return order_.reaches(term.vertex, here); });
+                          std::all_of(own.begin(), own.end(), [&](const Partial& term) {
+                            return order_.reaches(term.vertex, here);
+                          });
     if (!together) {
       pending_.insert(pending_.end(), own.begin(), own.end());
       continue;
@@ -312,7 +339,10 @@ std::optional<Graph> SumPlacer::reordered() const {
       names.push_back(values[v].name);
     }
     const auto other = operands_.find(def);
-    made.add_unchecked(node, other == operands_.end() ? model_.operands(node) : std::span<const ValueId>(other->second), types, names);
+    made.add_unchecked(
+        node,
+        other == operands_.end() ? model_.operands(node) : std::span<const ValueId>(other->second),
+        types, names);
   }
   made.params = model_.params;
   made.inputs = model_.inputs;
@@ -325,13 +355,15 @@ std::optional<Graph> SumPlacer::reordered() const {
 void fill(const Graph& model, Segments& segments) {
   for (Segments::Segment& segment : segments.segments) segment.backward.clear();
   for (std::size_t n = 0; n < model.nodes().size(); ++n) {
-    if (model.nodes()[n].pass != Pass::F && segments.segment_of[n] != kNone) segments.segments[segments.segment_of[n]].backward.push_back(NodeId::at(n));
+    if (model.nodes()[n].pass != Pass::F && segments.segment_of[n] != kNone)
+      segments.segments[segments.segment_of[n]].backward.push_back(NodeId::at(n));
   }
 }
 
 }  // namespace
 
-std::optional<Graph> place_sums(const Graph& model, Segments& segments, std::span<const SegmentDevices> devices) {
+std::optional<Graph> place_sums(const Graph& model, Segments& segments,
+                                std::span<const SegmentDevices> devices) {
   if (segments.segments.size() < 2) return std::nullopt;
   SumPlacer placer(model, segments, devices);
   for (const Sum& sum : find_sums(model, segments)) placer.place(sum);

@@ -33,6 +33,7 @@ struct SegmentDevices {
 /// Moves sums between segments as `cut_segments` leaves them, with backward operations beside the
 /// forward ones; `devices`: per segment. Returns the model with the sums in their new order if the
 /// order changed; ids stay.
-std::optional<tensor::Graph> place_sums(const tensor::Graph& model, Segments& segments, std::span<const SegmentDevices> devices);
+std::optional<tensor::Graph> place_sums(const tensor::Graph& model, Segments& segments,
+                                        std::span<const SegmentDevices> devices);
 
 }  // namespace piper::passes

@@ -29,7 +29,8 @@ Batch batch_of(const Dag& dag) {
 
 Batch batch_of(const tensor::Graph& model, const directive::Settings& settings) {
   for (const tensor::Input& input : model.inputs) {
-    if (const Batch batch = batch_of(model.type(input.value), settings); batch.name.valid()) return batch;
+    if (const Batch batch = batch_of(model.type(input.value), settings); batch.name.valid())
+      return batch;
   }
   return {};
 }
@@ -40,7 +41,8 @@ void divide_samples(Body& body, std::int64_t divide) {
   for (tensor::Node& node : body.graph.mutable_nodes()) divide_samples(node.attrs.shape, divide);
 }
 
-bool samples_are_independent(const Dag& dag, const Chunk& chunk, std::string_view how, LocId loc, DiagnosticSink& sink) {
+bool samples_are_independent(const Dag& dag, const Chunk& chunk, std::string_view how, LocId loc,
+                             DiagnosticSink& sink) {
   const Body& body = dag.bodies[chunk.bodies[static_cast<std::size_t>(Pass::F)].index()];
   bool good = true;
   std::vector<tensor::ValueId> loss_sums;
@@ -49,22 +51,30 @@ bool samples_are_independent(const Dag& dag, const Chunk& chunk, std::string_vie
   }
   for (const tensor::Node& node : body.graph.nodes()) {
     if (!tensor::couples_samples(body.graph, node, loss_sums)) continue;
-    sink.report(Code::coupled_operation, loc, "`{}` cannot be {}: in its operation {} the samples of the batch depend on each other",
-                region_text(dag, chunk), how, tensor::in_words(node.op))
+    sink.report(
+            Code::coupled_operation, loc,
+            "`{}` cannot be {}: in its operation {} the samples of the batch depend on each other",
+            region_text(dag, chunk), how, tensor::in_words(node.op))
         .related(node.loc, "{} mixes samples here", tensor::in_words(node.op))
-        .hint("write the model so that each sample is computed from its own inputs, or leave this region whole");
+        .hint(
+            "write the model so that each sample is computed from its own inputs, or leave this region whole");
     good = false;
   }
   return good;
 }
 
-bool batch_divides(const Batch& batch, std::int64_t parts, std::string_view how, LocId loc, DiagnosticSink& sink) {
+bool batch_divides(const Batch& batch, std::int64_t parts, std::string_view how, LocId loc,
+                   DiagnosticSink& sink) {
   if (batch.samples % parts == 0) return true;
-  const std::int64_t above = (batch.samples / parts + 1) * parts, below = batch.samples / parts * parts;
-  auto builder = sink.report(Code::batch_does_not_divide, loc, "a batch of {} does not divide into {} equal parts ({})", batch.samples, parts, how);
+  const std::int64_t above = (batch.samples / parts + 1) * parts,
+                     below = batch.samples / parts * parts;
+  auto builder = sink.report(Code::batch_does_not_divide, loc,
+                             "a batch of {} does not divide into {} equal parts ({})",
+                             batch.samples, parts, how);
   if (batch.loc.valid()) builder.related(batch.loc, "the batch is given here");
   if (below > 0) {
-    builder.hint("write `batch: {}` or `batch: {}`, or take a number of parts that divides {}", below, above, batch.samples);
+    builder.hint("write `batch: {}` or `batch: {}`, or take a number of parts that divides {}",
+                 below, above, batch.samples);
   } else {
     builder.hint("write `batch: {}`", above);
   }

@@ -26,10 +26,12 @@ void divide_samples(dag::Body& body, std::int64_t divide);
 /// Reports the operations of a chunk's forward body in which samples depend on each other: its work
 /// cannot be divided. `how` names the division (`split into microbatches`), `loc` its location.
 /// Sums of losses are the one legal sum over samples.
-bool samples_are_independent(const dag::Dag& dag, const dag::Chunk& chunk, std::string_view how, LocId loc, DiagnosticSink& sink);
+bool samples_are_independent(const dag::Dag& dag, const dag::Chunk& chunk, std::string_view how,
+                             LocId loc, DiagnosticSink& sink);
 
 /// Reports a batch that does not divide into `parts` equal ones; `how` spells the number out
 /// (`mb 4 x dp 2`).
-bool batch_divides(const Batch& batch, std::int64_t parts, std::string_view how, LocId loc, DiagnosticSink& sink);
+bool batch_divides(const Batch& batch, std::int64_t parts, std::string_view how, LocId loc,
+                   DiagnosticSink& sink);
 
 }  // namespace piper::passes

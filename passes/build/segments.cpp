@@ -17,7 +17,8 @@ constexpr std::size_t kNearby = 4;
 struct Quotient {
   std::vector<std::vector<std::uint32_t>> next;
 
-  Quotient(const Graph& model, std::span<const std::uint32_t> group, std::size_t groups) : next(groups) {
+  Quotient(const Graph& model, std::span<const std::uint32_t> group, std::size_t groups)
+      : next(groups) {
     for (std::size_t n = 0; n < model.nodes().size(); ++n) {
       if (group[n] == kNone) continue;
       for (const ValueId value : model.operands(model.nodes()[n])) {
@@ -83,7 +84,8 @@ struct Quotient {
 
 class Cutter {
  public:
-  Cutter(const Graph& model, std::span<const Symbol> selected) : model_(model), selected_(selected) {}
+  Cutter(const Graph& model, std::span<const Symbol> selected)
+      : model_(model), selected_(selected) {}
   Segments run();
 
  private:
@@ -98,17 +100,19 @@ class Cutter {
   std::span<const Symbol> selected_;
   Segments out_;
   std::vector<bool> live_;
-  std::vector<std::uint32_t> group_;       // per node
+  std::vector<std::uint32_t> group_;  // per node
   std::vector<RegionId> region_of_group_;
 };
 
 RegionId Cutter::cut_path(RegionId region) {
   std::vector<RegionId> kept;
   for (RegionId r = region; r.valid(); r = model_.regions.parent(r)) {
-    if (std::find(selected_.begin(), selected_.end(), model_.regions.name(r)) != selected_.end()) kept.push_back(r);
+    if (std::find(selected_.begin(), selected_.end(), model_.regions.name(r)) != selected_.end())
+      kept.push_back(r);
   }
   RegionId cut;
-  for (std::size_t i = kept.size(); i-- > 0;) cut = out_.regions.child(cut, model_.regions.name(kept[i]), model_.regions.index(kept[i]));
+  for (std::size_t i = kept.size(); i-- > 0;)
+    cut = out_.regions.child(cut, model_.regions.name(kept[i]), model_.regions.index(kept[i]));
   return cut;
 }
 
@@ -123,7 +127,8 @@ void Cutter::key_by_region() {
     std::uint32_t& group = group_of_region[region.valid() ? region.index() : model_.regions.size()];
     if (group == kNone) {
       const RegionId cut = cut_path(region);
-      const auto [entry, fresh] = group_of_cut.try_emplace(cut, static_cast<std::uint32_t>(region_of_group_.size()));
+      const auto [entry, fresh] =
+          group_of_cut.try_emplace(cut, static_cast<std::uint32_t>(region_of_group_.size()));
       if (fresh) region_of_group_.push_back(cut);
       group = entry->second;
     }
@@ -145,13 +150,17 @@ void Cutter::split_cycles() {
     if (coarse[n] == kNone || size[component[coarse[n]]] == 1) continue;
     for (const ValueId value : model_.operands(model_.nodes()[n])) {
       const NodeId def = model_.value(value).def;
-      if (!def.valid() || coarse[def.index()] == kNone || component[coarse[def.index()]] != component[coarse[n]]) continue;
-      depth[n] = std::max(depth[n], depth[def.index()] + (coarse[def.index()] == coarse[n] ? 0u : 1u));
+      if (!def.valid() || coarse[def.index()] == kNone ||
+          component[coarse[def.index()]] != component[coarse[n]])
+        continue;
+      depth[n] =
+          std::max(depth[n], depth[def.index()] + (coarse[def.index()] == coarse[n] ? 0u : 1u));
     }
     // The first depth of a region keeps its group.
     const auto [entry, fresh] = finer.try_emplace({coarse[n], depth[n]}, 0);
     if (fresh) {
-      const bool first = finer.lower_bound({coarse[n], 0}) == entry && std::next(entry) == finer.upper_bound({coarse[n], kNone});
+      const bool first = finer.lower_bound({coarse[n], 0}) == entry &&
+                         std::next(entry) == finer.upper_bound({coarse[n], kNone});
       entry->second = first ? coarse[n] : static_cast<std::uint32_t>(region_of_group_.size());
       if (!first) region_of_group_.push_back(region_of_group_[coarse[n]]);
     }
@@ -168,7 +177,8 @@ void Cutter::merge_back() {
   std::map<RegionId, std::vector<std::uint32_t>> of_region;
   std::vector<std::uint32_t> first_op(groups, kNone);
   for (std::size_t n = 0; n < group_.size(); ++n) {
-    if (group_[n] != kNone && first_op[group_[n]] == kNone) first_op[group_[n]] = static_cast<std::uint32_t>(n);
+    if (group_[n] != kNone && first_op[group_[n]] == kNone)
+      first_op[group_[n]] = static_cast<std::uint32_t>(n);
   }
   for (std::uint32_t g = 0; g < groups; ++g) of_region[region_of_group_[g]].push_back(g);
   std::vector<std::uint32_t> into(groups);
@@ -197,13 +207,15 @@ void Cutter::merge_back() {
     return false;
   };
   for (auto& [region, list] : of_region) {
-    std::sort(list.begin(), list.end(), [&](std::uint32_t a, std::uint32_t b) { return first_op[a] < first_op[b]; });
+    std::sort(list.begin(), list.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return first_op[a] < first_op[b]; });
     for (std::size_t i = 1; i < list.size(); ++i) {
       for (std::size_t j = i; j-- > 0 && i - j <= kNearby;) {
         const std::uint32_t a = target(list[j]), b = target(list[i]);
         if (a == b || through_third(a, b) || through_third(b, a)) continue;
         into[b] = a;
-        quotient.next[a].insert(quotient.next[a].end(), quotient.next[b].begin(), quotient.next[b].end());
+        quotient.next[a].insert(quotient.next[a].end(), quotient.next[b].begin(),
+                                quotient.next[b].end());
         break;
       }
     }
@@ -218,14 +230,18 @@ void Cutter::merge_back() {
 std::vector<std::uint32_t> Cutter::number() {
   const std::size_t groups = region_of_group_.size();
   const Quotient quotient(model_, group_, groups);
-  std::vector<std::uint32_t> waits(groups, 0), first_op(groups, kNone), segment_of_group(groups, kNone);
+  std::vector<std::uint32_t> waits(groups, 0), first_op(groups, kNone),
+      segment_of_group(groups, kNone);
   for (const auto& list : quotient.next) {
     for (const std::uint32_t g : list) ++waits[g];
   }
   for (std::size_t n = 0; n < group_.size(); ++n) {
-    if (group_[n] != kNone && first_op[group_[n]] == kNone) first_op[group_[n]] = static_cast<std::uint32_t>(n);
+    if (group_[n] != kNone && first_op[group_[n]] == kNone)
+      first_op[group_[n]] = static_cast<std::uint32_t>(n);
   }
-  std::priority_queue<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::pair<std::uint32_t, std::uint32_t>>, std::greater<>> ready;
+  std::priority_queue<std::pair<std::uint32_t, std::uint32_t>,
+                      std::vector<std::pair<std::uint32_t, std::uint32_t>>, std::greater<>>
+      ready;
   for (std::uint32_t g = 0; g < groups; ++g) {
     if (first_op[g] != kNone && waits[g] == 0) ready.push({first_op[g], g});
   }
@@ -267,10 +283,14 @@ Segments Cutter::run() {
 
 }  // namespace
 
-bool names_integers(const Graph& model, const Node& node) { return node.op == Op::rename && !is_floating(model.type(model.result(node)).dtype); }
+bool names_integers(const Graph& model, const Node& node) {
+  return node.op == Op::rename && !is_floating(model.type(model.result(node)).dtype);
+}
 
 ValueId named_leaf(const Graph& model, ValueId value) {
-  for (NodeId def = model.value(value).def; def.valid() && names_integers(model, model.node(def)); def = model.value(value).def) value = model.operands(model.node(def))[0];
+  for (NodeId def = model.value(value).def; def.valid() && names_integers(model, model.node(def));
+       def = model.value(value).def)
+    value = model.operands(model.node(def))[0];
   return value;
 }
 
@@ -288,6 +308,8 @@ std::vector<bool> live_forward(const Graph& model) {
   return live;
 }
 
-Segments cut_segments(const Graph& model, std::span<const Symbol> selected) { return Cutter(model, selected).run(); }
+Segments cut_segments(const Graph& model, std::span<const Symbol> selected) {
+  return Cutter(model, selected).run();
+}
 
 }  // namespace piper::passes

@@ -14,7 +14,8 @@ namespace {
 
 std::size_t owner_of(const Bucket& bucket, DeviceSetId devices) {
   if (bucket.owners.size() <= 1) return 0;
-  return static_cast<std::size_t>(std::find(bucket.owners.begin(), bucket.owners.end(), devices) - bucket.owners.begin());
+  return static_cast<std::size_t>(std::find(bucket.owners.begin(), bucket.owners.end(), devices) -
+                                  bucket.owners.begin());
 }
 
 /// A report reads the loss sums of all instances in order, then the number of elements that count.
@@ -27,7 +28,8 @@ void add_loss_reports(Dag& dag, Loads& loads) {
       connect_counts(dag, loss, {&sums.back(), 1});
     }
     std::vector<Input> inputs;
-    for (std::size_t i = 0; i < sums.size(); ++i) inputs.push_back({sums[i], static_cast<std::uint32_t>(i), EdgeClass::data});
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      inputs.push_back({sums[i], static_cast<std::uint32_t>(i), EdgeClass::data});
     Node report;
     report.kind = NodeKind::report;
     report.subject = Subject::of_loss(tensor::LossId::at(l));
@@ -56,7 +58,8 @@ Contributions::Contributions(const Dag& dag) {
     }
   }
   const auto slot_of = [&](const Node& node, const BucketPosition& place) {
-    return first_slot_[place.bucket.index()] + place.index * owners_[place.bucket.index()] + owner_of(dag.buckets[place.bucket.index()], node.devices);
+    return first_slot_[place.bucket.index()] + place.index * owners_[place.bucket.index()] +
+           owner_of(dag.buckets[place.bucket.index()], node.devices);
   };
   first_.assign(slots + 1, 0);
   NodePolls polls(dag.context->cancellation);
@@ -70,7 +73,8 @@ Contributions::Contributions(const Dag& dag) {
   std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
   for (std::size_t n = 0; n < dag.nodes.size(); ++n) {
     if (!runs_body(dag.nodes[n].kind)) continue;
-    for (const auto& [output, place] : grads[dag.nodes[n].body.index()]) ports_[next[slot_of(dag.nodes[n], place)]++] = {NodeId::at(n), output};
+    for (const auto& [output, place] : grads[dag.nodes[n].body.index()])
+      ports_[next[slot_of(dag.nodes[n], place)]++] = {NodeId::at(n), output};
   }
 }
 
@@ -96,11 +100,13 @@ void connect_params(Dag& dag, std::span<const std::vector<NodeId>> left_by) {
 
 std::vector<Input> reads_of(const Dag& dag, NodeId node) {
   std::vector<Input> reads;
-  for (std::uint32_t i = 0; i < dag.node(node).num_outputs; ++i) reads.push_back({{node, i}, i, EdgeClass::data});
+  for (std::uint32_t i = 0; i < dag.node(node).num_outputs; ++i)
+    reads.push_back({{node, i}, i, EdgeClass::data});
   return reads;
 }
 
-std::vector<Input> accumulate(Dag& dag, BucketId bucket, DeviceSetId devices, std::span<const Input> contributions) {
+std::vector<Input> accumulate(Dag& dag, BucketId bucket, DeviceSetId devices,
+                              std::span<const Input> contributions) {
   if (contributions.empty()) return {};
   Node sums;
   sums.kind = NodeKind::accumulate;
@@ -129,7 +135,8 @@ void surround(Dag& dag) {
     inputs.clear();
     for (std::uint32_t i = 0; i < bucket.params.size(); ++i) {
       for (std::size_t h = 0; h < owners; ++h) {
-        for (const Port port : contributions.of(BucketId::at(b), i, h)) inputs.push_back({port, i, EdgeClass::grad});
+        for (const Port port : contributions.of(BucketId::at(b), i, h))
+          inputs.push_back({port, i, EdgeClass::grad});
       }
     }
     for (std::size_t h = 0; h < owners; ++h) {
@@ -139,7 +146,8 @@ void surround(Dag& dag) {
       if (!bucket.owners.empty()) update.devices = bucket.owners[h];
       update.num_outputs = static_cast<std::uint32_t>(bucket.params.size());
       update.loc = bucket.loc;
-      updates[b].push_back(dag.add(update, accumulate(dag, BucketId::at(b), update.devices, inputs)));
+      updates[b].push_back(
+          dag.add(update, accumulate(dag, BucketId::at(b), update.devices, inputs)));
     }
   }
   connect_params(dag, updates);

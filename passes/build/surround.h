@@ -30,21 +30,24 @@ std::vector<dag::Input> reads_of(const dag::Dag& dag, dag::NodeId node);
 
 /// Adds the accumulate of a bucket at an owner, with these contributions in bucket order, and
 /// returns edges that read its sums; none without contributions.
-std::vector<dag::Input> accumulate(dag::Dag& dag, dag::BucketId bucket, DeviceSetId devices, std::span<const dag::Input> contributions);
+std::vector<dag::Input> accumulate(dag::Dag& dag, dag::BucketId bucket, DeviceSetId devices,
+                                   std::span<const dag::Input> contributions);
 
 /// All contributions to gradients, by parameter and owner.
 class Contributions {
  public:
   explicit Contributions(const dag::Dag& dag);
   /// In order of node and port. `owner` is 0 if the bucket has no owners.
-  std::span<const dag::Port> of(dag::BucketId bucket, std::size_t position, std::size_t owner) const {
-    const std::size_t slot = first_slot_[bucket.index()] + position * owners_[bucket.index()] + owner;
+  std::span<const dag::Port> of(dag::BucketId bucket, std::size_t position,
+                                std::size_t owner) const {
+    const std::size_t slot =
+        first_slot_[bucket.index()] + position * owners_[bucket.index()] + owner;
     return {ports_.data() + first_[slot], first_[slot + 1] - first_[slot]};
   }
 
  private:
   std::vector<std::size_t> first_slot_, owners_;  // per bucket
-  std::vector<std::size_t> first_;               // per slot
+  std::vector<std::size_t> first_;                // per slot
   std::vector<dag::Port> ports_;
 };
 

@@ -26,24 +26,32 @@ std::size_t common_depth(const tensor::Graph& model) {
   for (const tensor::Node& node : model.nodes()) {
     const std::vector<RegionId> path = path_to(model.regions, node.region);
     if (!common) common = path;
-    common->resize(static_cast<std::size_t>(std::mismatch(common->begin(), common->end(), path.begin(), path.end()).first - common->begin()));
+    common->resize(static_cast<std::size_t>(
+        std::mismatch(common->begin(), common->end(), path.begin(), path.end()).first -
+        common->begin()));
   }
   return common ? common->size() : 0;
 }
 
 /// The regions directly inside stages, or inside the model.
-void add_inner(const tensor::Graph& model, const directive::Strategy& strategy, llvm::SetVector<Symbol>& units) {
+void add_inner(const tensor::Graph& model, const directive::Strategy& strategy,
+               llvm::SetVector<Symbol>& units) {
   std::vector<Symbol> stages;
   for (const Directive& directive : strategy.directives) {
-    if (const auto* partition = std::get_if<directive::Partition>(&directive)) stages.push_back(partition->into.name);
+    if (const auto* partition = std::get_if<directive::Partition>(&directive))
+      stages.push_back(partition->into.name);
   }
-  const auto is_stage = [&](RegionId region) { return std::find(stages.begin(), stages.end(), model.regions.name(region)) != stages.end(); };
+  const auto is_stage = [&](RegionId region) {
+    return std::find(stages.begin(), stages.end(), model.regions.name(region)) != stages.end();
+  };
   const std::size_t depth = stages.empty() ? common_depth(model) : 0;
   for (const tensor::Node& node : model.nodes()) {
     const std::vector<RegionId> path = path_to(model.regions, node.region);
-    const auto inside = stages.empty() ? path.begin() + static_cast<std::ptrdiff_t>(depth) : std::find_if(path.rbegin(), path.rend(), is_stage).base();
+    const auto inside = stages.empty() ? path.begin() + static_cast<std::ptrdiff_t>(depth)
+                                       : std::find_if(path.rbegin(), path.rend(), is_stage).base();
     // Work outside all stages has no unit.
-    if (inside != path.end() && (stages.empty() || inside != path.begin())) units.insert(model.regions.name(*inside));
+    if (inside != path.end() && (stages.empty() || inside != path.begin()))
+      units.insert(model.regions.name(*inside));
   }
 }
 
@@ -57,7 +65,8 @@ std::vector<Symbol> units(const tensor::Graph& model, const directive::Strategy&
     if (replicate == nullptr || replicate->zero < 2) continue;
     for (const directive::Selector& target : replicate->targets) {
       whole = whole || target.coordinates.empty();
-      for (const directive::Coordinate& coordinate : target.coordinates) units.insert(coordinate.name);
+      for (const directive::Coordinate& coordinate : target.coordinates)
+        units.insert(coordinate.name);
     }
   }
   if (whole) add_inner(model, strategy, units);

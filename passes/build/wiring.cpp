@@ -15,16 +15,21 @@ Producers::Producers(const Dag& dag) {
     const std::vector<BodyPort>& outputs = dag.bodies[body.index()].outputs;
     for (std::size_t o = 0; o < outputs.size(); ++o) {
       if (outputs[o].kind != PortKind::data && outputs[o].kind != PortKind::saved) continue;
-      const auto [entry, fresh] = position_.try_emplace(outputs[o].global_value, static_cast<std::uint32_t>(producers_.size()));
+      const auto [entry, fresh] = position_.try_emplace(
+          outputs[o].global_value, static_cast<std::uint32_t>(producers_.size()));
       if (fresh) producers_.push_back({chunk, {}, {}});
       output_of(producers_[entry->second]) = static_cast<std::uint32_t>(o);
     }
   };
   for (std::size_t c = 0; c < dag.chunks.size(); ++c) {
     for (const Pass pass : kAllPasses) {
-      add(ChunkId::at(c), dag.chunks[c].bodies[static_cast<std::size_t>(pass)], [&](Producer& producer) -> auto& { return producer.output[static_cast<std::size_t>(pass)]; });
+      add(ChunkId::at(c), dag.chunks[c].bodies[static_cast<std::size_t>(pass)],
+          [&](Producer& producer) -> auto& {
+            return producer.output[static_cast<std::size_t>(pass)];
+          });
     }
-    add(ChunkId::at(c), dag.chunks[c].recomputed_forward, [](Producer& producer) -> auto& { return producer.recomputed_forward; });
+    add(ChunkId::at(c), dag.chunks[c].recomputed_forward,
+        [](Producer& producer) -> auto& { return producer.recomputed_forward; });
   }
 }
 
@@ -83,19 +88,23 @@ struct Wire {
 };
 
 /// `owner`: the chunk of the body.
-std::vector<Wire> wires_of(const Body& body, ChunkId owner, const Producers& producers, const WorkTable& work) {
+std::vector<Wire> wires_of(const Body& body, ChunkId owner, const Producers& producers,
+                           const WorkTable& work) {
   std::vector<Wire> wires;
   for (const BodyPort& port : body.inputs) {
     Wire& wire = wires.emplace_back();
     wire.input.port = static_cast<std::uint32_t>(wires.size() - 1);
     wire.input.cls = port.kind == PortKind::param ? EdgeClass::param : EdgeClass::data;
-    const Producers::Producer* producer = port.param.valid() || port.input.valid() ? nullptr : producers.of(port.global_value);
+    const Producers::Producer* producer =
+        port.param.valid() || port.input.valid() ? nullptr : producers.of(port.global_value);
     if (producer == nullptr) continue;
     const auto add = [&](Pass pass) {
       const std::optional<std::uint32_t>& output = producer->output[static_cast<std::size_t>(pass)];
       const bool recomputed_forward = pass == Pass::F && producer->recomputed_forward.has_value();
       if (!output && !recomputed_forward) return;
-      wire.makers[wire.num_makers++] = {work.of(producer->chunk, pass).data(), output ? *output : kNoOutput, recomputed_forward ? *producer->recomputed_forward : kNoOutput};
+      wire.makers[wire.num_makers++] = {
+          work.of(producer->chunk, pass).data(), output ? *output : kNoOutput,
+          recomputed_forward ? *producer->recomputed_forward : kNoOutput};
     };
     if (producer->chunk == owner) add(Pass::R);
     for (const Pass pass : kAllPasses) {
@@ -112,7 +121,8 @@ std::vector<ChunkId> owners(const Dag& dag) {
     for (const BodyId body : dag.chunks[c].bodies) {
       if (body.valid()) owners[body.index()] = ChunkId::at(c);
     }
-    if (dag.chunks[c].recomputed_forward.valid()) owners[dag.chunks[c].recomputed_forward.index()] = ChunkId::at(c);
+    if (dag.chunks[c].recomputed_forward.valid())
+      owners[dag.chunks[c].recomputed_forward.index()] = ChunkId::at(c);
   }
   return owners;
 }
@@ -127,7 +137,8 @@ void wire(Dag& dag) {
   const WorkTable work(dag);
   std::vector<std::vector<Wire>> wires;  // per body
   const std::vector<ChunkId> owner = owners(dag);
-  for (std::size_t b = 0; b < dag.bodies.size(); ++b) wires.push_back(wires_of(dag.bodies[b], owner[b], producers, work));
+  for (std::size_t b = 0; b < dag.bodies.size(); ++b)
+    wires.push_back(wires_of(dag.bodies[b], owner[b], producers, work));
   std::size_t total = 0;
   for (const Node& node : dag.nodes) total += wires[node.body.index()].size();
   // Including edges of the nodes around: updates read each gradient, messages most values.
@@ -147,7 +158,9 @@ void wire(Dag& dag) {
         input.source.node = maker.of_instance[instance];
         if (!input.source.node.valid()) continue;
         const Node& made = dag.node(input.source.node);
-        input.source.index = made.body == dag.chunks[made.chunk.index()].recomputed_forward ? maker.recomputed_output : maker.output;
+        input.source.index = made.body == dag.chunks[made.chunk.index()].recomputed_forward
+                                 ? maker.recomputed_output
+                                 : maker.output;
         break;
       }
       dag.edges.push_back(input);
@@ -164,7 +177,8 @@ void remove_unread_outputs(Dag& dag) {
   }
   for (Body& body : dag.bodies) {
     std::erase_if(body.outputs, [&](const BodyPort& port) {
-      return (port.kind == PortKind::data || port.kind == PortKind::saved) && read.count(port.global_value) == 0;
+      return (port.kind == PortKind::data || port.kind == PortKind::saved) &&
+             read.count(port.global_value) == 0;
     });
   }
 }
@@ -183,7 +197,8 @@ std::vector<BodyId> keep_bodies(Dag& dag, const std::vector<bool>& used) {
     for (BodyId& body : chunk.bodies) {
       if (body.valid()) body = moved[body.index()];
     }
-    if (chunk.recomputed_forward.valid()) chunk.recomputed_forward = moved[chunk.recomputed_forward.index()];
+    if (chunk.recomputed_forward.valid())
+      chunk.recomputed_forward = moved[chunk.recomputed_forward.index()];
   }
   return moved;
 }

@@ -20,11 +20,13 @@ namespace {
 
 class CommunicationBuilder {
  public:
-  CommunicationBuilder(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) : dag_(dag), strategy_(strategy), sink_(sink) {}
+  CommunicationBuilder(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink)
+      : dag_(dag), strategy_(strategy), sink_(sink) {}
   bool run();
 
  private:
-  NodeId add_collective(NodeKind kind, BucketId id, DeviceSetId owner, CommId comm, std::span<const Input> inputs);
+  NodeId add_collective(NodeKind kind, BucketId id, DeviceSetId owner, CommId comm,
+                        std::span<const Input> inputs);
   CommId add_comm(AxisMask axes, LocId loc);
   void reduce_gradients();
   void sum_squares_of_shards(std::size_t set, std::span<Port> squares);
@@ -33,10 +35,13 @@ class CommunicationBuilder {
   NodeId add_gather(BucketId id, std::size_t owner, std::span<const Input> inputs);
   void gather_parameters(std::vector<std::vector<NodeId>>& left_by);
   std::vector<DeviceSetId> sets_of(std::span<const Port> sums) const;
-  std::optional<Port> count_loss(tensor::LossId loss, std::span<const Port> sums, DeviceSetId reported, const std::string& name);
+  std::optional<Port> count_loss(tensor::LossId loss, std::span<const Port> sums,
+                                 DeviceSetId reported, const std::string& name);
   bool report_loss(tensor::LossId loss);
   bool pair_up(std::span<const DeviceSetId> sets, std::string_view what, LocId loc) const;
-  bool before(DeviceSetId a, DeviceSetId b) const { return dag_.device_sets[a].at < dag_.device_sets[b].at; }
+  bool before(DeviceSetId a, DeviceSetId b) const {
+    return dag_.device_sets[a].at < dag_.device_sets[b].at;
+  }
   Node node_of(NodeKind kind, DeviceSetId devices, LocId loc) const {
     Node node;
     node.kind = kind;
@@ -48,7 +53,8 @@ class CommunicationBuilder {
   /// The line of a communication over replicas along these axes, or without axes of one between
   /// device sets.
   LocId line_of(AxisMask axes, DeviceSetId set, LocId preferred, LocId otherwise) const {
-    return axes != 0 ? replicate_line(dag_, strategy_, axes, preferred, otherwise) : place_line(strategy_, set, otherwise);
+    return axes != 0 ? replicate_line(dag_, strategy_, axes, preferred, otherwise)
+                     : place_line(strategy_, set, otherwise);
   }
 
   Dag& dag_;
@@ -59,18 +65,20 @@ class CommunicationBuilder {
   // Per bucket and owner: the final gradients in bucket order.
   std::vector<std::vector<std::vector<Input>>> grads_;
   std::vector<DeviceSetId> norm_sets_;
-  std::vector<NodeId> norms_;                           // per norm set
+  std::vector<NodeId> norms_;  // per norm set
 };
 
 // ---- gradients, norm, updates
 
 /// Adds a collective of a bucket at one of its owners as a member of the communication.
-NodeId CommunicationBuilder::add_collective(NodeKind kind, BucketId id, DeviceSetId owner, CommId comm, std::span<const Input> inputs) {
+NodeId CommunicationBuilder::add_collective(NodeKind kind, BucketId id, DeviceSetId owner,
+                                            CommId comm, std::span<const Input> inputs) {
   const Bucket& bucket = dag_.buckets[id.index()];
   Node collective = node_of(kind, owner, dag_.comms[comm.index()].loc);
   collective.subject = Subject::of_bucket(id);
   collective.comm = comm;
-  collective.num_outputs = gathers_shards(kind) ? static_cast<std::uint32_t>(bucket.params.size()) : dag_.gradient_values(bucket);
+  collective.num_outputs = gathers_shards(kind) ? static_cast<std::uint32_t>(bucket.params.size())
+                                                : dag_.gradient_values(bucket);
   const NodeId node = dag_.add(collective, inputs);
   dag_.comms[comm.index()].members.push_back(node);
   return node;
@@ -92,17 +100,22 @@ void CommunicationBuilder::reduce_gradients() {
     for (std::size_t h = 0; h < bucket.owners.size(); ++h) {
       std::vector<Input> contributed;
       for (std::uint32_t i = 0; i < bucket.params.size(); ++i) {
-        for (const Port port : contributions.of(id, i, h)) contributed.push_back({port, i, EdgeClass::grad});
+        for (const Port port : contributions.of(id, i, h))
+          contributed.push_back({port, i, EdgeClass::grad});
       }
-      std::vector<Input>& inputs = grads_[b].emplace_back(accumulate(dag_, id, bucket.owners[h], contributed));
+      std::vector<Input>& inputs =
+          grads_[b].emplace_back(accumulate(dag_, id, bucket.owners[h], contributed));
       if (!bucket.sharded() || inputs.empty()) continue;
-      inputs = reads_of(dag_, add_collective(NodeKind::reduce_scatter, id, bucket.owners[h], add_comm(dag_.sharded_over(bucket), bucket.loc), inputs));
+      inputs =
+          reads_of(dag_, add_collective(NodeKind::reduce_scatter, id, bucket.owners[h],
+                                        add_comm(dag_.sharded_over(bucket), bucket.loc), inputs));
     }
     const AxisMask rest = dag_.reduced_over(bucket) & ~dag_.sharded_over(bucket);
     if (rest == 0 && bucket.owners.size() == 1) continue;
     const CommId comm = add_comm(rest, line_of(rest, bucket.owners[0], bucket.loc, bucket.loc));
     for (std::size_t h = 0; h < bucket.owners.size(); ++h) {
-      grads_[b][h] = reads_of(dag_, add_collective(NodeKind::all_reduce, id, bucket.owners[h], comm, grads_[b][h]));
+      grads_[b][h] = reads_of(
+          dag_, add_collective(NodeKind::all_reduce, id, bucket.owners[h], comm, grads_[b][h]));
     }
   }
 }
@@ -117,8 +130,11 @@ void CommunicationBuilder::sum_squares_of_shards(std::size_t set, std::span<Port
   }
   for (const auto& [axes, buckets] : cut) {
     std::vector<Input> inputs;
-    for (const std::size_t b : buckets) inputs.push_back({squares[b], static_cast<std::uint32_t>(inputs.size()), EdgeClass::data});
-    const LocId loc = replicate_line(dag_, strategy_, axes, dag_.buckets[buckets.front()].loc, dag_.settings.optimizer ? dag_.settings.optimizer->loc : LocId());
+    for (const std::size_t b : buckets)
+      inputs.push_back({squares[b], static_cast<std::uint32_t>(inputs.size()), EdgeClass::data});
+    const LocId loc =
+        replicate_line(dag_, strategy_, axes, dag_.buckets[buckets.front()].loc,
+                       dag_.settings.optimizer ? dag_.settings.optimizer->loc : LocId());
     Node sum = node_of(NodeKind::all_reduce, norm_sets_[set], loc);
     sum.subject = Subject::of_norm();
     sum.comm = add_comm(axes, loc);
@@ -130,13 +146,17 @@ void CommunicationBuilder::sum_squares_of_shards(std::size_t set, std::span<Port
 }
 
 /// Sets that exchange values one to one: disjoint, with the same whole axes.
-bool CommunicationBuilder::pair_up(std::span<const DeviceSetId> sets, std::string_view what, LocId loc) const {
+bool CommunicationBuilder::pair_up(std::span<const DeviceSetId> sets, std::string_view what,
+                                   LocId loc) const {
   for (std::size_t i = 1; i < sets.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       const DeviceSet &a = dag_.device_sets[sets[j]], &b = dag_.device_sets[sets[i]];
       if (a.whole_axes() == b.whole_axes() && !a.intersects(b)) continue;
-      sink_.report(Code::sets_do_not_gather, loc, "{} is made on `{}` and on `{}`, whose devices do not pair one to one", what, print(a, dag_.mesh, dag_.context->symbols),
-                   print(b, dag_.mesh, dag_.context->symbols))
+      sink_
+          .report(Code::sets_do_not_gather, loc,
+                  "{} is made on `{}` and on `{}`, whose devices do not pair one to one", what,
+                  print(a, dag_.mesh, dag_.context->symbols),
+                  print(b, dag_.mesh, dag_.context->symbols))
           .hint("place regions on sets that leave the same axes whole");
       return false;
     }
@@ -145,8 +165,10 @@ bool CommunicationBuilder::pair_up(std::span<const DeviceSetId> sets, std::strin
 }
 
 bool CommunicationBuilder::add_norm() {
-  for (const Bucket& bucket : std::span(dag_.buckets).first(trained_)) norm_sets_.insert(norm_sets_.end(), bucket.owners.begin(), bucket.owners.end());
-  std::sort(norm_sets_.begin(), norm_sets_.end(), [&](DeviceSetId a, DeviceSetId b) { return before(a, b); });
+  for (const Bucket& bucket : std::span(dag_.buckets).first(trained_))
+    norm_sets_.insert(norm_sets_.end(), bucket.owners.begin(), bucket.owners.end());
+  std::sort(norm_sets_.begin(), norm_sets_.end(),
+            [&](DeviceSetId a, DeviceSetId b) { return before(a, b); });
   norm_sets_.erase(std::unique(norm_sets_.begin(), norm_sets_.end()), norm_sets_.end());
   const LocId loc = dag_.settings.optimizer ? dag_.settings.optimizer->loc : LocId();
   if (!pair_up(norm_sets_, "the norm of the gradients", loc)) return false;
@@ -163,19 +185,24 @@ bool CommunicationBuilder::add_norm() {
   }
   for (std::size_t s = 0; s < norm_sets_.size(); ++s) sum_squares_of_shards(s, squares);
   for (std::size_t b = 0; b < trained_; ++b) {
-    const std::size_t set = static_cast<std::size_t>(std::find(norm_sets_.begin(), norm_sets_.end(), dag_.buckets[b].owners[0]) - norm_sets_.begin());
+    const std::size_t set = static_cast<std::size_t>(
+        std::find(norm_sets_.begin(), norm_sets_.end(), dag_.buckets[b].owners[0]) -
+        norm_sets_.begin());
     place_of_bucket.push_back({set, static_cast<std::uint32_t>(of_set[set].size())});
-    of_set[set].push_back({squares[b], static_cast<std::uint32_t>(of_set[set].size()), EdgeClass::data});
+    of_set[set].push_back(
+        {squares[b], static_cast<std::uint32_t>(of_set[set].size()), EdgeClass::data});
   }
   std::vector<std::uint32_t> offset(norm_sets_.size() + 1, 0);
-  for (std::size_t s = 0; s < norm_sets_.size(); ++s) offset[s + 1] = offset[s] + static_cast<std::uint32_t>(of_set[s].size());
+  for (std::size_t s = 0; s < norm_sets_.size(); ++s)
+    offset[s + 1] = offset[s] + static_cast<std::uint32_t>(of_set[s].size());
   const CommId comm = CommId::at(dag_.comms.size());
   const bool gathered = norm_sets_.size() > 1;
   if (gathered) dag_.comms.push_back({{}, 0, place_line(strategy_, norm_sets_[0], loc)});
   for (std::size_t s = 0; s < norm_sets_.size(); ++s) {
     NodeId gather;
     if (gathered) {
-      Node node = node_of(NodeKind::all_gather_v, norm_sets_[s], place_line(strategy_, norm_sets_[s], loc));
+      Node node =
+          node_of(NodeKind::all_gather_v, norm_sets_[s], place_line(strategy_, norm_sets_[s], loc));
       node.comm = comm;
       node.subject = Subject::of_norm();
       node.num_outputs = offset.back();
@@ -185,7 +212,9 @@ bool CommunicationBuilder::add_norm() {
     std::vector<Input> inputs;
     for (std::uint32_t b = 0; b < trained_; ++b) {
       const auto& [set, position] = place_of_bucket[b];
-      inputs.push_back({gathered ? Port{gather, offset[set] + position} : of_set[0][position].source, b, EdgeClass::data});
+      inputs.push_back(
+          {gathered ? Port{gather, offset[set] + position} : of_set[0][position].source, b,
+           EdgeClass::data});
     }
     Node norm = node_of(NodeKind::norm, norm_sets_[s], loc);
     norm.num_outputs = 1;
@@ -208,14 +237,16 @@ void CommunicationBuilder::add_updates() {
     for (std::size_t h = 0; h < bucket.owners.size(); ++h) {
       std::vector<Input>& inputs = grads_[b][h];
       if (clipped) {
-        const std::size_t set = static_cast<std::size_t>(std::find(norm_sets_.begin(), norm_sets_.end(), bucket.owners[h]) - norm_sets_.begin());
+        const std::size_t set = static_cast<std::size_t>(
+            std::find(norm_sets_.begin(), norm_sets_.end(), bucket.owners[h]) - norm_sets_.begin());
         inputs.push_back({{norms_[set], 0}, dag_.gradient_values(bucket), EdgeClass::data});
       }
       Node update = node_of(NodeKind::update, bucket.owners[h], bucket.loc);
       update.subject = Subject::of_bucket(BucketId::at(b));
       update.num_outputs = dag_.parameter_values(bucket);
       NodeId last = dag_.add(update, inputs);
-      if (bucket.sharded() && !dag_.shards_parameters(bucket)) last = add_gather(BucketId::at(b), h, reads_of(dag_, last));
+      if (bucket.sharded() && !dag_.shards_parameters(bucket))
+        last = add_gather(BucketId::at(b), h, reads_of(dag_, last));
       left_by[b].push_back(last);
     }
   }
@@ -223,15 +254,19 @@ void CommunicationBuilder::add_updates() {
   connect_params(dag_, left_by);
 }
 
-NodeId CommunicationBuilder::add_gather(BucketId id, std::size_t owner, std::span<const Input> inputs) {
+NodeId CommunicationBuilder::add_gather(BucketId id, std::size_t owner,
+                                        std::span<const Input> inputs) {
   const Bucket bucket = dag_.buckets[id.index()];
-  return add_collective(NodeKind::all_gather, id, bucket.owners[owner], add_comm(dag_.sharded_over(bucket), bucket.loc), inputs);
+  return add_collective(NodeKind::all_gather, id, bucket.owners[owner],
+                        add_comm(dag_.sharded_over(bucket), bucket.loc), inputs);
 }
 
 /// Parameters sharded at rest are gathered as the previous step left them: one all-gather per owner
 /// that reads them, for the whole step.
 void CommunicationBuilder::gather_parameters(std::vector<std::vector<NodeId>>& left_by) {
-  if (std::none_of(dag_.buckets.begin(), dag_.buckets.end(), [&](const Bucket& bucket) { return dag_.shards_parameters(bucket); })) return;
+  if (std::none_of(dag_.buckets.begin(), dag_.buckets.end(),
+                   [&](const Bucket& bucket) { return dag_.shards_parameters(bucket); }))
+    return;
   const std::vector<BucketPosition> places = bucket_positions(dag_);
   std::vector<std::vector<bool>> read(dag_.buckets.size());
   for (std::size_t b = 0; b < read.size(); ++b) read[b].resize(dag_.buckets[b].owners.size());
@@ -269,7 +304,10 @@ std::vector<DeviceSetId> CommunicationBuilder::sets_of(std::span<const Port> sum
 /// Sets that pair up have the same whole axes, so all sums of one loss, which one chunk makes, are
 /// sharded alike. Returns the count on `reported`; nothing after reporting sets that do not pair
 /// up.
-std::optional<Port> CommunicationBuilder::count_loss(tensor::LossId loss, std::span<const Port> sums, DeviceSetId reported, const std::string& name) {
+std::optional<Port> CommunicationBuilder::count_loss(tensor::LossId loss,
+                                                     std::span<const Port> sums,
+                                                     DeviceSetId reported,
+                                                     const std::string& name) {
   const AxisMask cut = summed_axes(dag_, sums[0]);
   const LocId loc = dag_.losses[loss.index()].loc;
   std::vector<std::vector<Port>> of_set(dag_.device_sets.size());
@@ -307,7 +345,8 @@ bool CommunicationBuilder::report_loss(tensor::LossId loss) {
   const std::vector<Port> sums = loss_sums(dag_, loss);
   const LocId loc = dag_.losses[loss.index()].loc;
   const std::vector<DeviceSetId> sets = sets_of(sums);
-  const std::string name = "loss `" + std::string(dag_.context->text(dag_.losses[loss.index()].name)) + "`";
+  const std::string name =
+      "loss `" + std::string(dag_.context->text(dag_.losses[loss.index()].name)) + "`";
   if (!pair_up(sets, name, loc)) return false;
 
   // The sums of a set after the reduction over its replicas, by position among all sums.
@@ -315,14 +354,16 @@ bool CommunicationBuilder::report_loss(tensor::LossId loss) {
   std::vector<std::vector<Input>> of_set(sets.size());
   std::vector<std::pair<std::size_t, std::uint32_t>> place;  // of a sum: set and position in it
   for (const Port port : sums) {
-    const std::size_t s = static_cast<std::size_t>(std::find(sets.begin(), sets.end(), dag_.node(port.node).devices) - sets.begin());
+    const std::size_t s = static_cast<std::size_t>(
+        std::find(sets.begin(), sets.end(), dag_.node(port.node).devices) - sets.begin());
     place.push_back({s, static_cast<std::uint32_t>(of_set[s].size())});
     of_set[s].push_back({port, static_cast<std::uint32_t>(of_set[s].size()), EdgeClass::data});
   }
   for (std::size_t s = 0; s < sets.size(); ++s) {
     const AxisMask cut = summed_axes(dag_, of_set[s].front().source);
     if (cut == 0) continue;
-    Node reduce = node_of(NodeKind::all_reduce, sets[s], replicate_line(dag_, strategy_, cut, {}, loc));
+    Node reduce =
+        node_of(NodeKind::all_reduce, sets[s], replicate_line(dag_, strategy_, cut, {}, loc));
     reduce.subject = Subject::of_loss(loss);
     reduce.comm = CommId::at(dag_.comms.size());
     reduce.num_outputs = static_cast<std::uint32_t>(of_set[s].size());
@@ -332,7 +373,8 @@ bool CommunicationBuilder::report_loss(tensor::LossId loss) {
   }
   if (sets.size() > 1) {
     std::vector<std::uint32_t> offset(sets.size() + 1, 0);
-    for (std::size_t s = 0; s < sets.size(); ++s) offset[s + 1] = offset[s] + static_cast<std::uint32_t>(of_set[s].size());
+    for (std::size_t s = 0; s < sets.size(); ++s)
+      offset[s + 1] = offset[s] + static_cast<std::uint32_t>(of_set[s].size());
     const CommId comm = CommId::at(dag_.comms.size());
     dag_.comms.push_back({{}, 0, place_line(strategy_, sets[0], loc)});
     for (std::size_t s = 0; s < sets.size(); ++s) {
@@ -343,7 +385,8 @@ bool CommunicationBuilder::report_loss(tensor::LossId loss) {
       dag_.comms[comm.index()].members.push_back(dag_.add(gather, of_set[s]));
     }
     const NodeId first = dag_.comms[comm.index()].members[0];
-    for (std::size_t i = 0; i < sums.size(); ++i) at[i] = {first, offset[place[i].first] + place[i].second};
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      at[i] = {first, offset[place[i].first] + place[i].second};
   } else {
     for (std::size_t i = 0; i < sums.size(); ++i) at[i] = of_set[0][i].source;
   }
@@ -393,10 +436,13 @@ void keep_all(tensor::Graph& graph) {
 
 }  // namespace
 
-bool communicate(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) { return CommunicationBuilder(dag, strategy, sink).run(); }
+bool communicate(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {
+  return CommunicationBuilder(dag, strategy, sink).run();
+}
 
 void drop_backward(Dag& dag) {
-  std::erase_if(dag.nodes, [](const Node& node) { return !runs_body(node.kind) || node.pass != Pass::F; });
+  std::erase_if(dag.nodes,
+                [](const Node& node) { return !runs_body(node.kind) || node.pass != Pass::F; });
   dag.forward_only = true;
   std::vector<bool> used(dag.bodies.size());
   for (const Node& node : dag.nodes) used[node.body.index()] = true;

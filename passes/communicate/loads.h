@@ -43,7 +43,8 @@ std::vector<dag::Port> loss_sums(const dag::Dag& dag, tensor::LossId loss);
 
 /// Adds the count of a masked loss over the instances that `sums` belong to, all on the devices of
 /// the first, and returns its output.
-dag::Port add_count(dag::Dag& dag, Loads& loads, tensor::LossId loss, std::span<const dag::Port> sums);
+dag::Port add_count(dag::Dag& dag, Loads& loads, tensor::LossId loss,
+                    std::span<const dag::Port> sums);
 
 /// The device sets of the compute nodes that divide by the count of a masked loss.
 std::vector<DeviceSetId> count_readers(const dag::Dag& dag, tensor::LossId loss);

@@ -16,8 +16,8 @@ constexpr std::uint32_t kEnd = 0xFFFFFFFFu, kSeveral = 0xFFFFFFFFu;
 struct Message {
   NodeId source;
   DeviceSetId to;
-  ChunkId reader;       // the first
-  std::uint32_t next;   // of the same source
+  ChunkId reader;      // the first
+  std::uint32_t next;  // of the same source
   // The output of the source that it carries; for several, their begin in the pool.
   std::uint32_t port;
   std::uint32_t num_ports = 1;
@@ -32,7 +32,12 @@ struct Crossing {
 
 class Messages {
  public:
-  Messages(Dag& dag, const directive::Strategy& strategy) : dag_(dag), strategy_(strategy), work_(dag.nodes.size()), placed_(dag.device_sets.size()), first_(work_, kEnd) {
+  Messages(Dag& dag, const directive::Strategy& strategy)
+      : dag_(dag),
+        strategy_(strategy),
+        work_(dag.nodes.size()),
+        placed_(dag.device_sets.size()),
+        first_(work_, kEnd) {
     messages_.reserve(work_);
     crossing_.reserve(work_);
   }
@@ -60,7 +65,9 @@ class Messages {
       for (std::uint32_t e = reader.first_input, end = e + reader.num_inputs; e < end; ++e) {
         const Input& input = dag_.edges[e];
         // Nodes around the chunks may have existed before: their ids are beyond the work.
-        if (input.cls != EdgeClass::data || !input.source.node.valid() || input.source.node.index() >= work_ || devices[input.source.node.index()] == to) continue;
+        if (input.cls != EdgeClass::data || !input.source.node.valid() ||
+            input.source.node.index() >= work_ || devices[input.source.node.index()] == to)
+          continue;
         const std::uint32_t message = message_of(input.source, to, reader.chunk);
         crossing_.push_back({e, message});
         if (messages_[message].port != input.source.index) messages_[message].num_ports = kSeveral;
@@ -81,7 +88,8 @@ class Messages {
   void gather_ports() {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> carried;  // message and port
     for (const auto& [edge, m] : crossing_) {
-      if (messages_[m].num_ports == kSeveral) carried.emplace_back(m, dag_.edges[edge].source.index);
+      if (messages_[m].num_ports == kSeveral)
+        carried.emplace_back(m, dag_.edges[edge].source.index);
     }
     std::sort(carried.begin(), carried.end());
     carried.erase(std::unique(carried.begin(), carried.end()), carried.end());
@@ -98,20 +106,24 @@ class Messages {
   }
 
   std::span<const std::uint32_t> ports(const Message& message) const {
-    return message.num_ports == 1 ? std::span(&message.port, 1) : std::span(ports_).subspan(message.port, message.num_ports);
+    return message.num_ports == 1 ? std::span(&message.port, 1)
+                                  : std::span(ports_).subspan(message.port, message.num_ports);
   }
 
   /// Each source's messages by the sets that they go to. The receives get their ids, so that
   /// readers can be connected before the pool of edges grows.
   void number() {
-    const auto before = [&](std::uint32_t a, std::uint32_t b) { return dag_.device_sets[messages_[a].to].at < dag_.device_sets[messages_[b].to].at; };
+    const auto before = [&](std::uint32_t a, std::uint32_t b) {
+      return dag_.device_sets[messages_[a].to].at < dag_.device_sets[messages_[b].to].at;
+    };
     order_.reserve(messages_.size());
     for (const std::uint32_t head : first_) {
       const auto begin = static_cast<std::ptrdiff_t>(order_.size());
       for (std::uint32_t m = head; m != kEnd; m = messages_[m].next) order_.push_back(m);
       if (std::ssize(order_) - begin > 1) std::sort(order_.begin() + begin, order_.end(), before);
     }
-    for (std::size_t i = 0; i < order_.size(); ++i) messages_[order_[i]].recv = NodeId::at(work_ + 2 * i + 1);
+    for (std::size_t i = 0; i < order_.size(); ++i)
+      messages_[order_[i]].recv = NodeId::at(work_ + 2 * i + 1);
   }
 
   void connect_readers() {
@@ -141,7 +153,8 @@ class Messages {
       send.first_input = static_cast<std::uint32_t>(dag_.edges.size());
       send.num_inputs = message.num_ports;
       send.num_outputs = 0;
-      for (std::uint32_t i = 0; i < carried.size(); ++i) dag_.edges.push_back({{message.source, carried[i]}, i, EdgeClass::data});
+      for (std::uint32_t i = 0; i < carried.size(); ++i)
+        dag_.edges.push_back({{message.source, carried[i]}, i, EdgeClass::data});
       Node& recv = dag_.nodes.emplace_back(send);
       recv.kind = NodeKind::recv;
       recv.chunk = message.reader;

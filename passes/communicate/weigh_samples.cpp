@@ -24,7 +24,8 @@ std::vector<tensor::ValueId> loss_sums_of(const Body& body) {
 /// The type of the weights of a whole batch; nothing if no input has samples.
 std::optional<tensor::Type> weight_type(const Dag& dag) {
   for (const tensor::Type& type : dag.input_types) {
-    if (const tensor::Dim* const samples = type.samples()) return tensor::Type{tensor::wide(dag.settings.dtype), {*samples}};
+    if (const tensor::Dim* const samples = type.samples())
+      return tensor::Type{tensor::wide(dag.settings.dtype), {*samples}};
   }
   return std::nullopt;
 }
@@ -45,7 +46,13 @@ tensor::ValueId free_value(const Dag& dag) {
 /// Rebuilds a body with weighed losses.
 class WeighedBody {
  public:
-  WeighedBody(const Dag& dag, const Body& body, BodyPort weight) : dag_(dag), from_(body.graph), made_(body.graph.context()), body_(body), sums_(loss_sums_of(body)), weight_(weight) {
+  WeighedBody(const Dag& dag, const Body& body, BodyPort weight)
+      : dag_(dag),
+        from_(body.graph),
+        made_(body.graph.context()),
+        body_(body),
+        sums_(loss_sums_of(body)),
+        weight_(weight) {
     made_.name = from_.name;
     made_.regions = from_.regions;
   }
@@ -54,7 +61,8 @@ class WeighedBody {
     now_.resize(from_.values().size());
     for (std::size_t v = 0; v < now_.size(); ++v) {
       const tensor::Value& value = from_.values()[v];
-      if (!value.def.valid()) now_[v] = laid_out(made_.add_leaf(value.type, value.name), value.layout);
+      if (!value.def.valid())
+        now_[v] = laid_out(made_.add_leaf(value.type, value.name), value.layout);
     }
     for (const tensor::Node& node : from_.nodes()) {
       if (std::find(sums_.begin(), sums_.end(), from_.result(node)) != sums_.end()) {
@@ -82,7 +90,8 @@ class WeighedBody {
     std::vector<tensor::ValueId> operands;
     std::vector<tensor::Type> types;
     std::vector<Symbol> names;
-    for (const tensor::ValueId operand : from_.operands(node)) operands.push_back(now_[operand.index()]);
+    for (const tensor::ValueId operand : from_.operands(node))
+      operands.push_back(now_[operand.index()]);
     for (std::size_t i = 0; i < node.num_results; ++i) {
       types.push_back(from_.type(from_.result(node, i)));
       names.push_back(from_.value(from_.result(node, i)).name);
@@ -90,14 +99,19 @@ class WeighedBody {
     const tensor::NodeId copy = made_.add_unchecked(node, operands, types, names);
     for (std::size_t i = 0; i < node.num_results; ++i) {
       const tensor::ValueId before = from_.result(node, i);
-      now_[before.index()] = laid_out(made_.result(made_.node(copy), i), from_.value(before).layout);
+      now_[before.index()] =
+          laid_out(made_.result(made_.node(copy), i), from_.value(before).layout);
     }
   }
 
   /// Appends an operation of the loss; its result has this layout.
-  tensor::ValueId add(tensor::Op op, std::initializer_list<tensor::ValueId> operands, tensor::Attrs attrs, const tensor::Node& sum, std::string_view name, LayoutId layout) {
+  tensor::ValueId add(tensor::Op op, std::initializer_list<tensor::ValueId> operands,
+                      tensor::Attrs attrs, const tensor::Node& sum, std::string_view name,
+                      LayoutId layout) {
     const Symbol symbol = from_.context().symbol(std::string(name));
-    const tensor::NodeId id = made_.add(op, std::span(operands.begin(), operands.size()), std::move(attrs), sum.pass, sum.region, sum.loc, {}, symbol);
+    const tensor::NodeId id =
+        made_.add(op, std::span(operands.begin(), operands.size()), std::move(attrs), sum.pass,
+                  sum.region, sum.loc, {}, symbol);
     return laid_out(made_.result(made_.node(id)), layout);
   }
 
@@ -123,11 +137,15 @@ class WeighedBody {
     tensor::Attrs half;
     half.scalar = 0.5;
     half.shape = {tensor::wide(type.dtype), {}};
-    const tensor::ValueId least = add(tensor::Op::fill, {}, std::move(half), sum, name + ".least", {});
-    const tensor::ValueId weighed = add(tensor::Op::select_ge, {weight(type.samples()->extent), least, rows}, {}, sum, name + ".weighed", per_sample);
+    const tensor::ValueId least =
+        add(tensor::Op::fill, {}, std::move(half), sum, name + ".least", {});
+    const tensor::ValueId weighed =
+        add(tensor::Op::select_ge, {weight(type.samples()->extent), least, rows}, {}, sum,
+            name + ".weighed", per_sample);
     tensor::Attrs over;
     over.dims.push_back(samples);
-    now_[from_.result(sum).index()] = add(tensor::Op::sum, {weighed}, std::move(over), sum, name, total.layout);
+    now_[from_.result(sum).index()] =
+        add(tensor::Op::sum, {weighed}, std::move(over), sum, name, total.layout);
   }
 
   /// The leaf with the weights of the body's samples.
@@ -136,7 +154,8 @@ class WeighedBody {
     tensor::Type type = dag_.input_types[weight_.input.index()];
     type.dims[0].extent = extent;
     weight_.value = made_.add_leaf(type, from_.context().symbol(kSampleWeight));
-    return laid_out(weight_.value, shard_samples(dag_, weight_.input, sample_axes(dag_, body_).value_or(0)));
+    return laid_out(weight_.value,
+                    shard_samples(dag_, weight_.input, sample_axes(dag_, body_).value_or(0)));
   }
 
   const Dag& dag_;
@@ -151,13 +170,16 @@ class WeighedBody {
 }  // namespace
 
 void weigh_samples(Dag& dag) {
-  const auto couples = [](const Body& body) { return tensor::coupled_operation(body.graph, loss_sums_of(body)) != nullptr; };
+  const auto couples = [](const Body& body) {
+    return tensor::coupled_operation(body.graph, loss_sums_of(body)) != nullptr;
+  };
   const std::optional<tensor::Type> type = weight_type(dag);
   if (!type || std::any_of(dag.bodies.begin(), dag.bodies.end(), couples)) return;
   BodyPort port;
   port.input = tensor::InputId::at(dag.inputs.size());
   port.global_value = free_value(dag);
-  dag.inputs.push_back({dag.context->symbol(kSampleWeight), port.global_value, dag.settings.held_out ? dag.settings.held_out->loc : LocId()});
+  dag.inputs.push_back({dag.context->symbol(kSampleWeight), port.global_value,
+                        dag.settings.held_out ? dag.settings.held_out->loc : LocId()});
   dag.input_types.push_back(*type);
   for (Body& body : dag.bodies) {
     if (!loss_sums_of(body).empty()) body = WeighedBody(dag, body, port).make();

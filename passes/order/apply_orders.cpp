@@ -18,10 +18,10 @@
 namespace piper::passes {
 
 using namespace dag;
+using directive::CommClass;
 using directive::Order;
 using directive::OrderOp;
 using directive::OrderStep;
-using directive::CommClass;
 using directive::RankSteps;
 
 namespace {
@@ -33,9 +33,18 @@ constexpr std::size_t kEnoughErrors = 1000;
 
 class Application {
  public:
-  Application(Dag& dag, const directive::Strategy& strategy, const PendingWorkGraph& graph, const RoleTable& roles, Selection& selection, DiagnosticSink& sink)
-      : dag_(dag), strategy_(strategy), pending_(graph), graph_(graph.numbered()), roles_(roles), selection_(selection), sink_(sink), reports_(dag, strategy, selection, sink),
-        data_order_(dag, graph), places_(dag, graph_, roles, reports_) {
+  Application(Dag& dag, const directive::Strategy& strategy, const PendingWorkGraph& graph,
+              const RoleTable& roles, Selection& selection, DiagnosticSink& sink)
+      : dag_(dag),
+        strategy_(strategy),
+        pending_(graph),
+        graph_(graph.numbered()),
+        roles_(roles),
+        selection_(selection),
+        sink_(sink),
+        reports_(dag, strategy, selection, sink),
+        data_order_(dag, graph),
+        places_(dag, graph_, roles, reports_) {
     out_.loc.resize(dag.nodes.size());
     out_.text_position.assign(dag.nodes.size(), 0);
     out_.claim_of_role.assign(roles.size(), ClaimedOrder::kUnclaimed);
@@ -55,13 +64,15 @@ class Application {
     if (sink_.error_count() > errors) return std::nullopt;
     // From here on the location of a node is the operation that names it. An implicit `R` keeps the
     // location of its `recompute` line.
-    all_hold(dag_.context->cancellation, dag_.nodes.size(), [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) {
-        const bool named = dag_.nodes[i].pass != Pass::R || named_again_.contains(NodeId::at(i));
-        if (out_.loc[i].valid() && named) dag_.nodes[i].loc = out_.loc[i];
-      }
-      return true;
-    });
+    all_hold(dag_.context->cancellation, dag_.nodes.size(),
+             [&](std::size_t begin, std::size_t end) {
+               for (std::size_t i = begin; i < end; ++i) {
+                 const bool named =
+                     dag_.nodes[i].pass != Pass::R || named_again_.contains(NodeId::at(i));
+                 if (out_.loc[i].valid() && named) dag_.nodes[i].loc = out_.loc[i];
+               }
+               return true;
+             });
     return std::move(out_);
   }
 
@@ -77,7 +88,10 @@ class Application {
 
   /// An `R` that an order names is not put before its backward implicitly.
   void find_named_again() {
-    recomputes_ = !dag_.forward_only && std::any_of(dag_.chunks.begin(), dag_.chunks.end(), [](const Chunk& chunk) { return chunk.bodies[static_cast<std::size_t>(Pass::R)].valid(); });
+    recomputes_ = !dag_.forward_only &&
+                  std::any_of(dag_.chunks.begin(), dag_.chunks.end(), [](const Chunk& chunk) {
+                    return chunk.bodies[static_cast<std::size_t>(Pass::R)].valid();
+                  });
     if (!recomputes_) return;
     // Selectors without matches are reported when they are applied.
     DiagnosticSink unread(sink_.locations());
@@ -85,7 +99,8 @@ class Application {
     for (const directive::Directive& directive : strategy_.directives) {
       const auto* order = std::get_if<Order>(&directive);
       for (std::size_t i = 0; order != nullptr && i < order->ops.size(); ++i) {
-        if (order->ops[i].pass == Pass::R && order->ops[i].part == CommClass::none) selection_.nodes(*order, order->ops[i], unread, named);
+        if (order->ops[i].pass == Pass::R && order->ops[i].part == CommClass::none)
+          selection_.nodes(*order, order->ops[i], unread, named);
       }
     }
     named_again_.insert(named.begin(), named.end());
@@ -96,7 +111,8 @@ class Application {
   NodeId again_before(NodeId node) {
     const Node& work = dag_.node(node);
     if (work.pass != Pass::B && work.pass != Pass::BI) return {};
-    const NodeId again = selection_.work().at(work.chunk, Pass::R, selection_.instances().position(work.instance));
+    const NodeId again =
+        selection_.work().at(work.chunk, Pass::R, selection_.instances().position(work.instance));
     return again.valid() && !named_again_.contains(again) ? again : NodeId();
   }
 
@@ -116,7 +132,8 @@ class Application {
     if (!recomputes_) return;
     std::vector<NodeId> all;
     for (const NodeId node : work_) {
-      if (const NodeId again = again_before(node); again.valid() && seen_in_[again.index()] != claim_) {
+      if (const NodeId again = again_before(node);
+          again.valid() && seen_in_[again.index()] != claim_) {
         take_again(again, out_.loc[node.index()]);
         all.push_back(again);
       }
@@ -133,7 +150,9 @@ class Application {
     find_second_forwards(group, found, forwards);
     for (const auto& [again, loc] : found) {
       const Node& node = dag_.node(again);
-      if (forwards.contains(selection_.work().at(node.chunk, Pass::F, selection_.instances().position(node.instance)))) continue;
+      if (forwards.contains(selection_.work().at(node.chunk, Pass::F,
+                                                 selection_.instances().position(node.instance))))
+        continue;
       // Its backward is named twice, which is reported.
       if (seen_in_[again.index()] == claim_) continue;
       take_again(again, loc);
@@ -144,9 +163,11 @@ class Application {
     }
   }
 
-  void find_second_forwards(const OrderStep& step, std::vector<std::pair<NodeId, LocId>>& found, llvm::DenseSet<NodeId>& forwards) {
+  void find_second_forwards(const OrderStep& step, std::vector<std::pair<NodeId, LocId>>& found,
+                            llvm::DenseSet<NodeId>& forwards) {
     if (step.kind != OrderStep::Kind::op) {
-      for (const std::uint32_t child : children_of(step)) find_second_forwards(order_->steps[child], found, forwards);
+      for (const std::uint32_t child : children_of(step))
+        find_second_forwards(order_->steps[child], found, forwards);
       return;
     }
     DiagnosticSink unread(sink_.locations());
@@ -159,10 +180,13 @@ class Application {
         forwards.insert(nodes.begin(), nodes.end());
         continue;
       }
-      std::erase_if(nodes, [&](NodeId node) { return !roles_.contains(dag_.node(node).devices, rank_->devices); });
+      std::erase_if(nodes, [&](NodeId node) {
+        return !roles_.contains(dag_.node(node).devices, rank_->devices);
+      });
       if (nodes.size() > 1) data_order_.sort(nodes);
       for (const NodeId node : nodes) {
-        if (const NodeId again = again_before(node); again.valid()) found.emplace_back(again, op.loc);
+        if (const NodeId again = again_before(node); again.valid())
+          found.emplace_back(again, op.loc);
       }
     }
   }
@@ -177,9 +201,12 @@ class Application {
 
   void claim(const RankSteps& rank) {
     claim_ = static_cast<std::uint32_t>(dag_.claims.size());
-    for (const std::uint32_t role : roles_.roles_of(rank.devices)) out_.claim_of_role[role] = claim_;
+    for (const std::uint32_t role : roles_.roles_of(rank.devices))
+      out_.claim_of_role[role] = claim_;
     dag_.claims.push_back({rank.devices, 0, 0, rank.loc});
-    out_.first_of_claim.push_back({static_cast<std::uint32_t>(out_.edges.size()), static_cast<std::uint32_t>(out_.named.size()), static_cast<std::uint32_t>(out_.late.size())});
+    out_.first_of_claim.push_back({static_cast<std::uint32_t>(out_.edges.size()),
+                                   static_cast<std::uint32_t>(out_.named.size()),
+                                   static_cast<std::uint32_t>(out_.late.size())});
     places_.add_claim(rank);
   }
 
@@ -209,9 +236,7 @@ class Application {
   void place(const OrderStep& step, const Units& previous, Units& last) {
     last.clear();
     switch (step.kind) {
-      case OrderStep::Kind::op:
-        place_operation(step, previous, last);
-        break;
+      case OrderStep::Kind::op: place_operation(step, previous, last); break;
       case OrderStep::Kind::sequence: {
         Units before = previous, end;
         for (const std::uint32_t child : children_of(step)) {
@@ -222,9 +247,7 @@ class Application {
         }
         break;
       }
-      case OrderStep::Kind::group:
-        place_group(step, previous, last);
-        break;
+      case OrderStep::Kind::group: place_group(step, previous, last); break;
     }
   }
 
@@ -232,7 +255,8 @@ class Application {
   /// groups.
   void place_group(const OrderStep& step, Units previous, Units& last) {
     std::size_t members = 0;
-    for (const std::uint32_t child : children_of(step)) members += has_work(order_->steps[child]) ? 1 : 0;
+    for (const std::uint32_t child : children_of(step))
+      members += has_work(order_->steps[child]) ? 1 : 0;
     const bool outermost = members > 1 && group_ == Dag::kNoGroup;
     if (outermost && recomputes_) place_second_forwards(step, previous);
     if (outermost) group_ = next_group_++;
@@ -269,14 +293,21 @@ class Application {
   bool has_work(const OrderStep& step) const {
     if (step.kind == OrderStep::Kind::op) {
       const std::span<const OrderOp> ops = ops_of(step);
-      return std::any_of(ops.begin(), ops.end(), [&](const OrderOp& op) { return op.part == CommClass::none && !(dag_.forward_only && op.pass != Pass::F); });
+      return std::any_of(ops.begin(), ops.end(), [&](const OrderOp& op) {
+        return op.part == CommClass::none && !(dag_.forward_only && op.pass != Pass::F);
+      });
     }
     const std::span<const std::uint32_t> children = children_of(step);
-    return std::any_of(children.begin(), children.end(), [&](std::uint32_t child) { return has_work(order_->steps[child]); });
+    return std::any_of(children.begin(), children.end(),
+                       [&](std::uint32_t child) { return has_work(order_->steps[child]); });
   }
 
-  std::span<const OrderOp> ops_of(const OrderStep& step) const { return std::span(order_->ops).subspan(step.first, step.count); }
-  std::span<const std::uint32_t> children_of(const OrderStep& step) const { return std::span(order_->children).subspan(step.first, step.count); }
+  std::span<const OrderOp> ops_of(const OrderStep& step) const {
+    return std::span(order_->ops).subspan(step.first, step.count);
+  }
+  std::span<const std::uint32_t> children_of(const OrderStep& step) const {
+    return std::span(order_->children).subspan(step.first, step.count);
+  }
 
   /// Several chunks of one operation run in data order.
   void place_operation(const OrderStep& step, const Units& previous, Units& last) {
@@ -312,12 +343,15 @@ class Application {
     if (sink_.error_count() > kEnoughErrors) return;
     if (named.kind == Selection::Named::Kind::segment && op.part == CommClass::none) {
       const NodeId node = selection_.work().at(named.chunk, op.pass, named.instance);
-      if (node.valid() && roles_.contains(dag_.node(node).devices, rank_->devices)) return take(node, op);
+      if (node.valid() && roles_.contains(dag_.node(node).devices, rank_->devices))
+        return take(node, op);
     }
     nodes_.clear();
     if (!selection_.nodes(*order_, op, sink_, nodes_)) return;
     const NodeId elsewhere = nodes_.front();
-    std::erase_if(nodes_, [&](NodeId node) { return !roles_.contains(dag_.node(node).devices, rank_->devices); });
+    std::erase_if(nodes_, [&](NodeId node) {
+      return !roles_.contains(dag_.node(node).devices, rank_->devices);
+    });
     if (nodes_.empty()) {
       const bool wider = roles_.intersects(dag_.node(elsewhere).devices, rank_->devices);
       // An error of the rank, not of each operation.
@@ -333,7 +367,8 @@ class Application {
   /// A chunk of the rank, as work of its step.
   void take(NodeId node, const OrderOp& op) {
     if (seen_in_[node.index()] == claim_) {
-      if (!std::exchange(repeats_, true)) reports_.repeated({*order_, op, *rank_}, node, out_.loc[node.index()]);
+      if (!std::exchange(repeats_, true))
+        reports_.repeated({*order_, op, *rank_}, node, out_.loc[node.index()]);
       return;
     }
     seen_in_[node.index()] = claim_;
@@ -356,8 +391,11 @@ class Application {
       for (const NodeId member : graph.members(unit)) {
         const auto named = named_.find({member, dag_.node(work).chunk});
         if (named == named_.end()) continue;
-        const auto [own, here] = std::mismatch(named->second.members.begin(), named->second.members.end(), members_.begin(), members_.end());
-        const bool beside = own != named->second.members.end() && here != members_.end() && own->first == here->first;
+        const auto [own, here] =
+            std::mismatch(named->second.members.begin(), named->second.members.end(),
+                          members_.begin(), members_.end());
+        const bool beside = own != named->second.members.end() && here != members_.end() &&
+                            own->first == here->first;
         if (!beside) out_.late.emplace_back(unit, graph.unit_of(work));
       }
     }
@@ -371,7 +409,8 @@ class Application {
       const ChunkId chunk = dag_.node(node).chunk;
       if (op.part == CommClass::recv) {
         for (const Input& input : dag_.inputs_of(dag_.node(node))) {
-          if (input.cls == EdgeClass::data && is_recv(dag_.node(input.source.node).kind)) named.push_back({input.source.node, chunk});
+          if (input.cls == EdgeClass::data && is_recv(dag_.node(input.source.node).kind))
+            named.push_back({input.source.node, chunk});
         }
         continue;
       }
@@ -379,7 +418,9 @@ class Application {
         const Node& to = dag_.node(graph.front(unit));
         if (op.part == CommClass::send ? !is_send(to.kind) : !to.reduces_gradients()) continue;
         for (const NodeId member : graph.members(unit)) {
-          if (dag_.node(member).kind == to.kind && roles_.contains(dag_.node(member).devices, rank_->devices)) named.push_back({member, chunk});
+          if (dag_.node(member).kind == to.kind &&
+              roles_.contains(dag_.node(member).devices, rank_->devices))
+            named.push_back({member, chunk});
         }
       }
     }
@@ -397,7 +438,9 @@ class Application {
       }
     }
     if (reported) return;
-    named.erase(std::unique(named.begin(), named.end(), [](const Named& x, const Named& y) { return x.comm == y.comm; }), named.end());
+    named.erase(std::unique(named.begin(), named.end(),
+                            [](const Named& x, const Named& y) { return x.comm == y.comm; }),
+                named.end());
     for (const Named& one : named) {
       if (LocId& first = out_.loc[one.comm.index()]; first.valid()) {
         out_.again.push_back({claim_, one.comm, op.loc});
@@ -406,7 +449,8 @@ class Application {
       }
       places_.add({one.comm, NodeId()}, claim_, {*order_, op, *rank_}, previous, before_);
       if (op.part == CommClass::send) {
-        for (const std::uint32_t earlier : routes_.name(dag_, graph_, graph_.unit_of(one.comm))) out_.named.emplace_back(earlier, graph_.unit_of(one.comm));
+        for (const std::uint32_t earlier : routes_.name(dag_, graph_, graph_.unit_of(one.comm)))
+          out_.named.emplace_back(earlier, graph_.unit_of(one.comm));
       }
       for (const std::uint32_t before : previous) {
         out_.named.emplace_back(before, graph_.unit_of(one.comm));
@@ -430,7 +474,8 @@ class Application {
       }
     };
     for (const NodeId node : nodes_) {
-      if (const NodeId again = recomputes_ ? again_before(node) : NodeId(); again.valid()) find(again);
+      if (const NodeId again = recomputes_ ? again_before(node) : NodeId(); again.valid())
+        find(again);
       find(node);
     }
   }
@@ -438,16 +483,24 @@ class Application {
   /// Replicas may have orders of their own but take part in the same all-gathers: joins their named
   /// all-gathers.
   void join_gathers() {
-    std::vector<Dag::GatherInterval> own(std::make_move_iterator(out_.gathers.begin() + static_cast<std::ptrdiff_t>(gathers_before_)), std::make_move_iterator(out_.gathers.end()));
+    std::vector<Dag::GatherInterval> own(
+        std::make_move_iterator(out_.gathers.begin() +
+                                static_cast<std::ptrdiff_t>(gathers_before_)),
+        std::make_move_iterator(out_.gathers.end()));
     out_.gathers.resize(gathers_before_);
     for (Dag::GatherInterval& gather : own) {
-      const auto [known, fresh] = gather_of_.try_emplace({gather.whole, gather.uses.front()}, out_.gathers.size());
+      const auto [known, fresh] =
+          gather_of_.try_emplace({gather.whole, gather.uses.front()}, out_.gathers.size());
       if (fresh) {
         for (const NodeId use : gather.uses) {
-          if (const auto [other, alone] = gather_of_.try_emplace({gather.whole, use}, known->second); !alone && other->second != known->second) return reports_.gathered_differently(*rank_, gather, out_.gathers[other->second]);
+          if (const auto [other, alone] =
+                  gather_of_.try_emplace({gather.whole, use}, known->second);
+              !alone && other->second != known->second)
+            return reports_.gathered_differently(*rank_, gather, out_.gathers[other->second]);
         }
         out_.gathers.push_back(std::move(gather));
-      } else if (Dag::GatherInterval& first = out_.gathers[known->second]; first.uses == gather.uses) {
+      } else if (Dag::GatherInterval& first = out_.gathers[known->second];
+                 first.uses == gather.uses) {
         first.after.insert(first.after.end(), gather.after.begin(), gather.after.end());
       } else {
         return reports_.gathered_differently(*rank_, gather, first);
@@ -456,25 +509,31 @@ class Application {
   }
 
   /// An all-gather of parameters sharded at rest, not one after an update.
-  bool gathers_for_work(const Node& node) const { return gathers_shards(node.kind) && dag_.shards_parameters(dag_.buckets[node.subject.bucket().index()]); }
+  bool gathers_for_work(const Node& node) const {
+    return gathers_shards(node.kind) &&
+           dag_.shards_parameters(dag_.buckets[node.subject.bucket().index()]);
+  }
 
   /// Named all-gathers come after the previous step and serve their work until the next all-gather
   /// that names it.
   void place_gathers(const RankOp& at, const Units& previous) {
     const auto& [uses, late] = *gathers_;
-    if (uses.empty() && late.valid()) return reports_.gathered_late(at, late, out_.loc[late.index()]);
+    if (uses.empty() && late.valid())
+      return reports_.gathered_late(at, late, out_.loc[late.index()]);
     if (uses.empty()) return reports_.no_communication(at, nodes_.front());
     for (const auto& [whole, work] : uses) {
       for (const NodeId use : work) {
         places_.replace({whole, use}, claim_, at, previous, before_);
         const auto [known, fresh] = gathered_.try_emplace({whole, use}, out_.gathers.size());
         if (fresh) continue;
-        Dag::GatherInterval& before = out_.gathers[std::exchange(known->second, out_.gathers.size())];
+        Dag::GatherInterval& before =
+            out_.gathers[std::exchange(known->second, out_.gathers.size())];
         std::erase(before.uses, use);
         if (before.uses.empty()) return reports_.repeated_communication(at, before.loc);
       }
       out_.gathers.push_back({whole, {work.begin(), work.end()}, {}, at.op.loc});
-      for (const std::uint32_t before : previous) out_.gathers.back().after.push_back(graph_.front(before));
+      for (const std::uint32_t before : previous)
+        out_.gathers.back().after.push_back(graph_.front(before));
     }
   }
 
@@ -491,7 +550,8 @@ class Application {
             if (dag_.node(x).instance != dag_.node(y).instance) continue;
             const bool forward = data_order_.reaches(x, y);
             if (!forward && !data_order_.reaches(y, x)) continue;
-            reports_.members_dependent(step, {x, out_.loc[x.index()]}, {y, out_.loc[y.index()]}, forward);
+            reports_.members_dependent(step, {x, out_.loc[x.index()]}, {y, out_.loc[y.index()]},
+                                       forward);
             return;
           }
         }
@@ -504,7 +564,8 @@ class Application {
     if (by_set_.empty()) {
       by_set_.resize(dag_.device_sets.size());
       for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
-        if (runs_body(dag_.nodes[i].kind)) by_set_[dag_.nodes[i].devices.index()].push_back(NodeId::at(i));
+        if (runs_body(dag_.nodes[i].kind))
+          by_set_[dag_.nodes[i].devices.index()].push_back(NodeId::at(i));
       }
     }
     std::vector<NodeId> missing;
@@ -513,7 +574,9 @@ class Application {
       const DeviceSetId id = DeviceSetId::at(set);
       if (roles_.contains(id, rank_->devices)) {
         for (const NodeId node : by_set_[set]) {
-          if (seen_in_[node.index()] != claim_ && (dag_.node(node).pass != Pass::R || named_again_.contains(node))) missing.push_back(node);
+          if (seen_in_[node.index()] != claim_ &&
+              (dag_.node(node).pass != Pass::R || named_again_.contains(node)))
+            missing.push_back(node);
         }
       } else if (roles_.intersects(id, rank_->devices)) {
         reports_.claims_too_much(*rank_, by_set_[set].front());
@@ -526,7 +589,8 @@ class Application {
   /// Only if there are no other errors, because operations missing here may be in the order of
   /// another rank.
   void report_incomplete() {
-    for (std::size_t i = 0; i < std::min(incomplete_.size(), kMaxReports); ++i) reports_.lacks_work(*incomplete_[i].first, incomplete_[i].second);
+    for (std::size_t i = 0; i < std::min(incomplete_.size(), kMaxReports); ++i)
+      reports_.lacks_work(*incomplete_[i].first, incomplete_[i].second);
   }
 
   Dag& dag_;
@@ -546,13 +610,13 @@ class Application {
   std::uint32_t claim_ = 0;
   std::uint32_t next_position_ = 0, next_group_ = 0;
   std::uint32_t group_ = Dag::kNoGroup;
-  bool recomputes_ = false;                  // there are `R`s
-  llvm::DenseSet<NodeId> named_again_;       // the `R`s that orders name
+  bool recomputes_ = false;             // there are `R`s
+  llvm::DenseSet<NodeId> named_again_;  // the `R`s that orders name
   // of the current rank: it claims more devices than run its operations
   bool wider_reported_ = false;
-  std::vector<NodeId> nodes_;                // of the current OrderOp
-  std::vector<NodeId> work_;                 // of the current step
-  std::vector<NodeId> placed_;               // of the current outermost group
+  std::vector<NodeId> nodes_;   // of the current OrderOp
+  std::vector<NodeId> work_;    // of the current step
+  std::vector<NodeId> placed_;  // of the current outermost group
   // Ranks, and the work missing in their orders.
   std::vector<std::pair<const RankSteps*, std::vector<NodeId>>> incomplete_;
   // The current rank names something twice, which was reported.
@@ -563,23 +627,23 @@ class Application {
     LocId loc;
     Members members;
   };
-  std::map<Named, Spot> named_;              // in the current rank: the operation
-  Members members_;                          // of the current step
+  std::map<Named, Spot> named_;  // in the current rank: the operation
+  Members members_;              // of the current step
   std::uint32_t num_groups_ = 0;
   // Hash of the work of the current rank before the current step (`NamedPlaces`).
   std::uint64_t before_ = 0;
   NamedPlaces places_;
   NamedRoutes routes_;
   struct Gathers {
-    std::map<NodeId, std::set<NodeId>> uses;     // by the all-gather of the whole step: its readers
-    NodeId late;                                 // work named before the all-gather; invalid: none
+    std::map<NodeId, std::set<NodeId>> uses;  // by the all-gather of the whole step: its readers
+    NodeId late;                              // work named before the all-gather; invalid: none
   };
-  std::size_t gathers_before_ = 0;           // the begin of the current rank's gathers
+  std::size_t gathers_before_ = 0;  // the begin of the current rank's gathers
   std::map<std::pair<NodeId, NodeId>, std::size_t> gather_of_;  // as `gathered_`, for earlier ranks
-  std::optional<Gathers> gathers_;           // of the current step
+  std::optional<Gathers> gathers_;                              // of the current step
   // In the current rank: (all-gather of the whole step, reader) -> index into `out_.gathers`.
   std::map<std::pair<NodeId, NodeId>, std::size_t> gathered_;
-  std::vector<std::uint32_t> seen_in_;       // per node: the last claim that named it
+  std::vector<std::uint32_t> seen_in_;  // per node: the last claim that named it
   std::vector<std::vector<NodeId>> by_set_;
 };
 
@@ -595,8 +659,9 @@ std::vector<DeviceSetId> claimed_sets(const directive::Strategy& strategy) {
   return sets;
 }
 
-std::optional<ClaimedOrder> apply_orders(Dag& dag, const directive::Strategy& strategy, const PendingWorkGraph& graph, const RoleTable& roles, Selection& selection,
-                                         DiagnosticSink& sink) {
+std::optional<ClaimedOrder> apply_orders(Dag& dag, const directive::Strategy& strategy,
+                                         const PendingWorkGraph& graph, const RoleTable& roles,
+                                         Selection& selection, DiagnosticSink& sink) {
   return Application(dag, strategy, graph, roles, selection, sink).run();
 }
 

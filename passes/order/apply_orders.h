@@ -21,7 +21,7 @@ namespace piper::passes {
 
 /// The strategy's orders as edges between units.
 struct ClaimedOrder {
-  std::vector<Adjacency::Pair> edges;           // steps that follow each other
+  std::vector<Adjacency::Pair> edges;  // steps that follow each other
   // The work, or the named send of the route, before a named communication -> that communication.
   std::vector<Adjacency::Pair> named;
   // A named communication -> work behind it that makes what it carries, which no order can keep.
@@ -31,8 +31,8 @@ struct ClaimedOrder {
   // Per node: the operation that names it (for communication, its member on that rank); invalid:
   // none.
   std::vector<LocId> loc;
-  std::vector<std::uint32_t> text_position;     // per node: its position in the text of its rank
-  std::vector<std::uint32_t> claim_of_role;     // position in dag.claims, or kUnclaimed
+  std::vector<std::uint32_t> text_position;       // per node: its position in the text of its rank
+  std::vector<std::uint32_t> claim_of_role;       // position in dag.claims, or kUnclaimed
   std::vector<dag::Dag::GatherInterval> gathers;  // that operations name
   bool has_groups = false;
   // For messages, if replicas have orders of their own.
@@ -46,7 +46,7 @@ struct ClaimedOrder {
   struct First {
     std::uint32_t edge, named, late;
   };
-  std::vector<First> first_of_claim;            // per claim: the begin of its edges
+  std::vector<First> first_of_claim;  // per claim: the begin of its edges
   static constexpr std::uint32_t kUnclaimed = 0xFFFFFFFFu;
 };
 
@@ -54,7 +54,8 @@ struct ClaimedOrder {
 std::vector<DeviceSetId> claimed_sets(const directive::Strategy& strategy);
 
 /// Fills `dag.claims` and `dag.group`. Nothing after reporting errors.
-std::optional<ClaimedOrder> apply_orders(dag::Dag& dag, const directive::Strategy& strategy, const PendingWorkGraph& graph, const RoleTable& roles, Selection& selection,
-                          DiagnosticSink& sink);
+std::optional<ClaimedOrder> apply_orders(dag::Dag& dag, const directive::Strategy& strategy,
+                                         const PendingWorkGraph& graph, const RoleTable& roles,
+                                         Selection& selection, DiagnosticSink& sink);
 
 }  // namespace piper::passes

@@ -25,8 +25,8 @@ namespace piper::passes {
 struct Communicators {
   // With windows for pairs: max(2, least), or the window of the stream.
   std::vector<dag::Communicator> list;
-  std::vector<dag::CommunicatorId> of_comm;     // per CommId
-  std::vector<std::uint32_t> number;            // per CommId: position in its communicator
+  std::vector<dag::CommunicatorId> of_comm;  // per CommId
+  std::vector<std::uint32_t> number;         // per CommId: position in its communicator
   // Per CommId of a pair: the node that reads the message first; invalid: none does.
   std::vector<dag::NodeId> first_reader;
   /// The two messages farthest apart of which the later one must arrive while the earlier is
@@ -35,7 +35,7 @@ struct Communicators {
   struct Swap {
     std::uint32_t unread = 0, wanted = 0;
   };
-  std::vector<Swap> widest;                     // per communicator
+  std::vector<Swap> widest;  // per communicator
 };
 
 /// Routes of messages: from one device set to another, with values of a forward or of a backward.
@@ -57,9 +57,12 @@ struct Routes {
 
 /// `routes` are those of `dag`. `stream_of`: per communication the stream to which the user
 /// assigned it; invalid: none.
-Communicators form_communicators(const dag::Dag& dag, const WorkGraph& graph, Routes routes, std::span<const dag::StreamId> stream_of, std::span<const std::uint32_t> position);
+Communicators form_communicators(const dag::Dag& dag, const WorkGraph& graph, Routes routes,
+                                 std::span<const dag::StreamId> stream_of,
+                                 std::span<const std::uint32_t> position);
 
 /// The collectives of each group in the order of `position`, which numbers all nodes.
-void number_collectives(const dag::Dag& dag, std::span<const std::uint32_t> position, Communicators& communicators);
+void number_collectives(const dag::Dag& dag, std::span<const std::uint32_t> position,
+                        Communicators& communicators);
 
 }  // namespace piper::passes

@@ -18,7 +18,8 @@ struct ComputeOrder {
 };
 
 /// Nothing after reporting a contradiction between the orders and the data flow.
-std::optional<ComputeOrder> compute_order(const dag::Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, const RoleTable& roles,
+std::optional<ComputeOrder> compute_order(const dag::Dag& dag, const ClaimedOrder& claimed,
+                                          const WorkGraph& graph, const RoleTable& roles,
                                           DiagnosticSink& sink);
 
 }  // namespace piper::passes

@@ -15,7 +15,9 @@ void DataOrder::sort(std::vector<NodeId>& nodes) {
     const std::vector<std::uint32_t> order = topological_order(graph, Adjacency(graph.units(), {}));
     for (std::uint32_t i = 0; i < order.size(); ++i) position_[order[i]] = i;
   }
-  std::sort(nodes.begin(), nodes.end(), [&](NodeId a, NodeId b) { return position_[graph.unit_of(a)] < position_[graph.unit_of(b)]; });
+  std::sort(nodes.begin(), nodes.end(), [&](NodeId a, NodeId b) {
+    return position_[graph.unit_of(a)] < position_[graph.unit_of(b)];
+  });
 }
 
 void DataOrder::start_visit() {

@@ -15,7 +15,8 @@ namespace piper::passes {
 class DataOrder {
  public:
   /// Both must outlive it. The constructor waits for the graph's units, queries wait for its edges.
-  DataOrder(const dag::Dag& dag, const PendingWorkGraph& graph) : dag_(dag), pending_(graph), units_(graph.numbered()) {}
+  DataOrder(const dag::Dag& dag, const PendingWorkGraph& graph)
+      : dag_(dag), pending_(graph), units_(graph.numbered()) {}
 
   /// Orders unordered chunks by the data flow alone.
   void sort(std::vector<dag::NodeId>& nodes);
@@ -26,7 +27,9 @@ class DataOrder {
   bool reaches(dag::NodeId from, dag::NodeId to);
 
  private:
-  const dag::Instance& instance(std::uint32_t unit) const { return dag_.node(units_.front(unit)).instance; }
+  const dag::Instance& instance(std::uint32_t unit) const {
+    return dag_.node(units_.front(unit)).instance;
+  }
   bool visit(std::uint32_t unit);
   void start_visit();
 
@@ -35,10 +38,10 @@ class DataOrder {
   const WorkGraph& units_;
   // Per unit: its place in a topological order; filled on demand.
   std::vector<std::uint32_t> position_;
-  std::vector<std::uint32_t> visited_;   // per unit: the last visit that reached it
-  std::vector<std::uint32_t> number_;    // per unit: its place in `reached_`
+  std::vector<std::uint32_t> visited_;  // per unit: the last visit that reached it
+  std::vector<std::uint32_t> number_;   // per unit: its place in `reached_`
   std::uint32_t visit_ = 0;
-  std::vector<std::uint32_t> reached_;   // the units of the visit
+  std::vector<std::uint32_t> reached_;  // the units of the visit
   // Per reached unit: number of open edges from other reached units.
   std::vector<std::uint32_t> missing_;
 };

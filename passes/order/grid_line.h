@@ -17,6 +17,7 @@ struct GridCell {
 
 /// `name` and then ascending cells, from time `first` on; `width` characters per unit of time, a
 /// dot for idle time.
-std::string grid_line(std::string name, std::span<const GridCell> cells, std::uint32_t first, std::size_t width);
+std::string grid_line(std::string name, std::span<const GridCell> cells, std::uint32_t first,
+                      std::size_t width);
 
 }  // namespace piper::passes

@@ -30,7 +30,7 @@ struct ShardedBucket {
   NodeId sum;                // of the gradients that are reduced
   // The node that leaves the parameters for the next step, if devices keep all of them.
   NodeId left_by;
-  std::vector<Use> uses;     // in issue order
+  std::vector<Use> uses;  // in issue order
 };
 
 /// A gathered interval: consecutive work of the devices that reads the parameters of a share.
@@ -53,7 +53,9 @@ class InsertCollectives {
   explicit InsertCollectives(Dag& dag) : dag_(dag), gathered_(dag.chunks.size()) {}
 
   bool run(const directive::Strategy& strategy, DiagnosticSink& sink) {
-    if (std::none_of(dag_.buckets.begin(), dag_.buckets.end(), [](const Bucket& bucket) { return bucket.gathered_per_use(); })) return true;
+    if (std::none_of(dag_.buckets.begin(), dag_.buckets.end(),
+                     [](const Bucket& bucket) { return bucket.gathered_per_use(); }))
+      return true;
     find_placed();
     find_shares();
     for (const auto& [before, after] : dag_.temporal) named_.insert(after.value());
@@ -77,7 +79,8 @@ class InsertCollectives {
 
   void find_placed() {
     for (const Dag::GatherInterval& placed : dag_.gather_intervals) {
-      for (const NodeId use : placed.uses) placed_of_[{placed.whole.value(), use.value()}] = &placed;
+      for (const NodeId use : placed.uses)
+        placed_of_[{placed.whole.value(), use.value()}] = &placed;
     }
   }
 
@@ -89,13 +92,21 @@ class InsertCollectives {
       const Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
       if (!bucket.gathered_per_use()) continue;
       std::vector<ShardedBucket>& shares = owners_[dag_.device_sets[node.devices].at].shares;
-      auto share = std::find_if(shares.begin(), shares.end(), [&](const ShardedBucket& each) { return each.bucket == node.subject.bucket(); });
-      if (share == shares.end()) share = shares.insert(shares.end(), ShardedBucket{node.subject.bucket(), {}, {}, {}, {}, {}});
+      auto share = std::find_if(shares.begin(), shares.end(), [&](const ShardedBucket& each) {
+        return each.bucket == node.subject.bucket();
+      });
+      if (share == shares.end())
+        share =
+            shares.insert(shares.end(), ShardedBucket{node.subject.bucket(), {}, {}, {}, {}, {}});
       if (scatters) share->sum = dag_.inputs_of(node).front().source.node;
-      (scatters ? share->reduction : dag_.shards_parameters(bucket) ? share->gather : share->left_by) = NodeId::at(n);
+      (scatters                         ? share->reduction
+       : dag_.shards_parameters(bucket) ? share->gather
+                                        : share->left_by) = NodeId::at(n);
     }
     // Buckets are numbered alike in every text of a DAG, nodes are not.
-    for (auto& [at, owner] : owners_) std::sort(owner.shares.begin(), owner.shares.end(), [](const ShardedBucket& a, const ShardedBucket& b) { return a.bucket < b.bucket; });
+    for (auto& [at, owner] : owners_)
+      std::sort(owner.shares.begin(), owner.shares.end(),
+                [](const ShardedBucket& a, const ShardedBucket& b) { return a.bucket < b.bucket; });
   }
 
   void find_work() {
@@ -127,7 +138,8 @@ class InsertCollectives {
           if (source.valid()) of_source[source.value()] = &share;
         }
         if (!share.reduction.valid()) continue;
-        for (const Input& input : dag_.inputs_of(dag_.node(share.sum))) share.uses.push_back({at_[input.source.node.index()], input.source.node, false, true});
+        for (const Input& input : dag_.inputs_of(dag_.node(share.sum)))
+          share.uses.push_back({at_[input.source.node.index()], input.source.node, false, true});
       }
     }
     NodePolls polls(dag_.context->cancellation);
@@ -137,7 +149,8 @@ class InsertCollectives {
       for (const Input& input : dag_.inputs_of(dag_.nodes[n])) {
         if (!input.source.node.valid()) continue;
         const auto share = of_source.find(input.source.node.value());
-        if (share != of_source.end()) share->second->uses.push_back({at_[n], NodeId::at(n), true, false});
+        if (share != of_source.end())
+          share->second->uses.push_back({at_[n], NodeId::at(n), true, false});
       }
     }
     for (auto& [at, owner] : owners_) {
@@ -157,7 +170,9 @@ class InsertCollectives {
   }
 
   /// Whether other work of the devices is between this use and the previous one.
-  static bool begins_run(const ShardedBucket& share, std::size_t use) { return use == 0 || share.uses[use].at != share.uses[use - 1].at + 1; }
+  static bool begins_run(const ShardedBucket& share, std::size_t use) {
+    return use == 0 || share.uses[use].at != share.uses[use - 1].at + 1;
+  }
 
   // ---- gathers
 
@@ -171,7 +186,8 @@ class InsertCollectives {
       const std::size_t number = starts.size() - 1;
       if (number >= ahead) run.before = owner.work[starts[number - ahead]];
       Run*& last = before[run.share];
-      if (run.placed == nullptr && last != nullptr && (number < ahead || starts[number - ahead] <= last->last)) {
+      if (run.placed == nullptr && last != nullptr &&
+          (number < ahead || starts[number - ahead] <= last->last)) {
         last->readers.insert(last->readers.end(), run.readers.begin(), run.readers.end());
         last->last = std::max(last->last, run.last);
         run.readers.clear();
@@ -209,12 +225,15 @@ class InsertCollectives {
         runs[open].last = use.at;
       }
     }
-    std::stable_sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.first < b.first; });
+    std::stable_sort(runs.begin(), runs.end(),
+                     [](const Run& a, const Run& b) { return a.first < b.first; });
     return runs;
   }
 
   void make_gather(const Run& run) {
-    const NodeId whole = run.share->gather, id = repeat(whole, run.readers.front(), started_.insert(whole.value()).second, dag_.inputs_of(dag_.node(whole)));
+    const NodeId whole = run.share->gather,
+                 id = repeat(whole, run.readers.front(), started_.insert(whole.value()).second,
+                             dag_.inputs_of(dag_.node(whole)));
     for (const NodeId reader : run.readers) {
       const Node& node = dag_.node(reader);
       for (std::uint32_t e = node.first_input; e < node.first_input + node.num_inputs; ++e) {
@@ -236,7 +255,9 @@ class InsertCollectives {
       position_.resize(dag_.nodes.size());
       for (std::size_t i = 0; i < dag_.order.size(); ++i) position_[dag_.order[i].index()] = i;
     }
-    const auto last = std::max_element(placed.after.begin(), placed.after.end(), [&](NodeId a, NodeId b) { return position_[a.index()] < position_[b.index()]; });
+    const auto last = std::max_element(
+        placed.after.begin(), placed.after.end(),
+        [&](NodeId a, NodeId b) { return position_[a.index()] < position_[b.index()]; });
     after_[last->value()].push_back(id);
     for (const NodeId before : placed.after) dag_.temporal.emplace_back(before, id);
   }
@@ -260,7 +281,9 @@ class InsertCollectives {
         }
       }
       if (!all.placed || all.otherwise) continue;
-      sink.report(Code::nothing_to_prefetch, directive::narrowest(replicate->prefetch_loc, replicate->loc), "`prefetch: {}` has no effect: orders place every gather", *replicate->prefetch)
+      sink.report(Code::nothing_to_prefetch,
+                  directive::narrowest(replicate->prefetch_loc, replicate->loc),
+                  "`prefetch: {}` has no effect: orders place every gather", *replicate->prefetch)
           .related(dag_.gather_intervals.front().loc, "the first of them is named here")
           .hint("leave `prefetch` out, or leave gathers to it");
       good = false;
@@ -274,7 +297,7 @@ class InsertCollectives {
     if (!share.reduction.valid()) return;
     const directive::Reduce round = dag_.buckets[share.bucket.index()].reduced;
     llvm::DenseMap<std::uint32_t, std::size_t> interval_of;  // by contributing node
-    std::vector<NodeId> last;                             // of each interval
+    std::vector<NodeId> last;                                // of each interval
     bool open = false;
     for (std::size_t u = 0; u < share.uses.size(); ++u) {
       if (round == directive::Reduce::microbatch || begins_run(share, u)) open = false;
@@ -284,7 +307,8 @@ class InsertCollectives {
       interval_of[share.uses[u].node.value()] = last.size() - 1;
     }
     std::vector<std::vector<Input>> terms(last.size());
-    for (const Input& input : dag_.inputs_of(dag_.node(share.sum))) terms[interval_of[input.source.node.value()]].push_back(input);
+    for (const Input& input : dag_.inputs_of(dag_.node(share.sum)))
+      terms[interval_of[input.source.node.value()]].push_back(input);
     std::vector<Input> blocks;
     for (std::size_t r = 0; r < last.size(); ++r) {
       const bool takes_place = r + 1 == last.size();
@@ -309,7 +333,8 @@ class InsertCollectives {
       if (!node.subject.bucket().valid() || adds_in_place(node.kind)) continue;
       for (std::uint32_t e = node.first_input; e < node.first_input + node.num_inputs; ++e) {
         Input& input = dag_.edges[e];
-        const auto sum = input.source.node.valid() ? shards_of_.find(input.source.node.value()) : shards_of_.end();
+        const auto sum = input.source.node.valid() ? shards_of_.find(input.source.node.value())
+                                                   : shards_of_.end();
         if (sum != shards_of_.end()) input.source.node = sum->second;
       }
     }
@@ -341,8 +366,10 @@ class InsertCollectives {
   void insert() {
     std::vector<NodeId> order(at_start_);
     order.reserve(dag_.nodes.size());
-    const auto all = [&](const llvm::DenseMap<std::uint32_t, std::vector<NodeId>>& table, NodeId work) {
-      if (const auto found = table.find(work.value()); found != table.end()) order.insert(order.end(), found->second.begin(), found->second.end());
+    const auto all = [&](const llvm::DenseMap<std::uint32_t, std::vector<NodeId>>& table,
+                         NodeId work) {
+      if (const auto found = table.find(work.value()); found != table.end())
+        order.insert(order.end(), found->second.begin(), found->second.end());
     };
     for (const NodeId id : dag_.order) {
       if (placed_.contains(id.value())) continue;
@@ -360,7 +387,7 @@ class InsertCollectives {
   };
 
   Dag& dag_;
-  std::vector<Gathered> gathered_;                   // by chunk
+  std::vector<Gathered> gathered_;                    // by chunk
   std::map<std::vector<std::int32_t>, Home> owners_;  // by device set
   // Per node of work on an owner's devices: its position among that work.
   std::vector<std::uint32_t> at_;
@@ -373,7 +400,7 @@ class InsertCollectives {
   llvm::DenseSet<std::uint32_t> placed_;
   // all-gathers of the whole step that have a first interval.
   llvm::DenseSet<std::uint32_t> started_;
-  llvm::DenseSet<std::uint32_t> named_;              // nodes that an order places after others
+  llvm::DenseSet<std::uint32_t> named_;  // nodes that an order places after others
   // By the gather of the whole step and a use.
   std::map<std::pair<std::uint32_t, std::uint32_t>, const Dag::GatherInterval*> placed_of_;
   // Position in the order of the original nodes; filled on demand.
@@ -382,6 +409,8 @@ class InsertCollectives {
 
 }  // namespace
 
-bool insert_collectives(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) { return InsertCollectives(dag).run(strategy, sink); }
+bool insert_collectives(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {
+  return InsertCollectives(dag).run(strategy, sink);
+}
 
 }  // namespace piper::passes

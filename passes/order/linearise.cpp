@@ -15,7 +15,8 @@ namespace {
 constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
 /// Message numbers and windows of pair communicators.
-void add_message_edges(const WorkGraph& graph, const Communicators& communicators, std::vector<Adjacency::Pair>& edges) {
+void add_message_edges(const WorkGraph& graph, const Communicators& communicators,
+                       std::vector<Adjacency::Pair>& edges) {
   for (const Communicator& communicator : communicators.list) {
     if (communicator.kind != Communicator::Kind::pair) continue;
     std::uint32_t before = kNone;
@@ -24,14 +25,16 @@ void add_message_edges(const WorkGraph& graph, const Communicators& communicator
       if (before != kNone) edges.emplace_back(before, unit);
       before = unit;
       if (j < communicator.window) continue;
-      const NodeId reader = communicators.first_reader[communicator.comms[j - communicator.window].index()];
+      const NodeId reader =
+          communicators.first_reader[communicator.comms[j - communicator.window].index()];
       if (reader.valid()) edges.emplace_back(graph.unit_of(reader), unit);
     }
   }
 }
 
 /// Edges from the last chunk of every role to the units that end its step.
-void add_end_edges(const WorkGraph& graph, const RoleTable& roles, std::span<const NodeId> compute, std::vector<Adjacency::Pair>& edges) {
+void add_end_edges(const WorkGraph& graph, const RoleTable& roles, std::span<const NodeId> compute,
+                   std::vector<Adjacency::Pair>& edges) {
   std::vector<std::uint32_t> last(roles.size(), kNone);
   for (const NodeId node : compute) {
     const std::uint32_t unit = graph.unit_of(node);
@@ -47,10 +50,12 @@ void add_end_edges(const WorkGraph& graph, const RoleTable& roles, std::span<con
 
 /// Fills `dag.order` by the start times of units; at equal times communication, then loads, then
 /// work. `topological` breaks ties.
-void place_by_time(Dag& dag, const WorkGraph& graph, std::span<const std::uint32_t> topological, std::span<const std::uint32_t> start) {
+void place_by_time(Dag& dag, const WorkGraph& graph, std::span<const std::uint32_t> topological,
+                   std::span<const std::uint32_t> start) {
   using Sort = WorkGraph::Sort;
   std::uint32_t end_of_step = 0;
-  for (std::uint32_t unit = 0; unit < graph.units(); ++unit) end_of_step = std::max(end_of_step, start[unit] + graph.duration(unit));
+  for (std::uint32_t unit = 0; unit < graph.units(); ++unit)
+    end_of_step = std::max(end_of_step, start[unit] + graph.duration(unit));
   std::vector<std::uint32_t> key(graph.units());
   // A counting sort, which is stable; a unit takes as many places as it has nodes.
   std::vector<std::uint32_t> next(3 * static_cast<std::size_t>(end_of_step) + 4, 0);
@@ -59,7 +64,9 @@ void place_by_time(Dag& dag, const WorkGraph& graph, std::span<const std::uint32
     key[unit] = 3 * start[unit] + (sort == Sort::communication ? 0 : sort == Sort::load ? 1 : 2);
     if (sort == Sort::load && !graph.successors(unit).empty()) {
       key[unit] = 3 * end_of_step + 2;
-      for (const std::uint32_t to : graph.successors(unit)) key[unit] = std::min(key[unit], 3 * start[to] + (graph.sort(to) == Sort::communication ? 0 : 1));
+      for (const std::uint32_t to : graph.successors(unit))
+        key[unit] =
+            std::min(key[unit], 3 * start[to] + (graph.sort(to) == Sort::communication ? 0 : 1));
     }
     next[key[unit] + 1] += static_cast<std::uint32_t>(graph.members(unit).size());
   }
@@ -85,7 +92,8 @@ void sort_terms(Dag& dag, const Node& sum, std::span<const std::uint32_t> positi
 
 }  // namespace
 
-std::vector<Adjacency::Pair> chains(const WorkGraph& graph, const RoleTable& roles, std::span<const NodeId> compute) {
+std::vector<Adjacency::Pair> chains(const WorkGraph& graph, const RoleTable& roles,
+                                    std::span<const NodeId> compute) {
   std::vector<Adjacency::Pair> edges;
   edges.reserve(compute.size());
   std::vector<std::uint32_t> last(roles.size(), kNone);
@@ -101,18 +109,22 @@ std::vector<Adjacency::Pair> chains(const WorkGraph& graph, const RoleTable& rol
   return edges;
 }
 
-bool linearise(Dag& dag, const WorkGraph& graph, const RoleTable& roles, const Communicators& communicators, std::span<const NodeId> compute,
+bool linearise(Dag& dag, const WorkGraph& graph, const RoleTable& roles,
+               const Communicators& communicators, std::span<const NodeId> compute,
                std::span<const Adjacency::Pair> after, std::span<const Adjacency::Pair> named) {
   std::vector<Adjacency::Pair> edges;
   edges.reserve(after.size() + named.size() + 2 * dag.comms.size() + dag.nodes.size() / 8);
   edges.assign(after.begin(), after.end());
   // Named sends that follow each other are ordered by their numbers, if they share a communicator.
-  std::copy_if(named.begin(), named.end(), std::back_inserter(edges), [&](const Adjacency::Pair& edge) { return graph.sort(edge.first) == WorkGraph::Sort::work; });
+  std::copy_if(
+      named.begin(), named.end(), std::back_inserter(edges),
+      [&](const Adjacency::Pair& edge) { return graph.sort(edge.first) == WorkGraph::Sort::work; });
   add_message_edges(graph, communicators, edges);
   add_end_edges(graph, roles, compute, edges);
   // Units that end the step take one unit of time, so that their order by time is topological too.
   std::vector<std::uint32_t> start;
-  const std::vector<std::uint32_t> topological = topological_order(graph, Adjacency(graph.units(), edges), start);
+  const std::vector<std::uint32_t> topological =
+      topological_order(graph, Adjacency(graph.units(), edges), start);
   if (topological.size() < graph.units()) return false;
   place_by_time(dag, graph, topological, start);
   place_sums(dag);
@@ -134,7 +146,8 @@ void place_sums(Dag& dag) {
     const Node& sum = dag.node(id);
     sort_terms(dag, sum, position);
     std::uint32_t last = 0;
-    for (const Input& term : dag.inputs_of(sum)) last = std::max(last, position[term.source.node.index()]);
+    for (const Input& term : dag.inputs_of(sum))
+      last = std::max(last, position[term.source.node.index()]);
     behind.emplace_back(last, sum.subject.bucket(), id);
   }
   std::sort(behind.begin(), behind.end());
@@ -143,7 +156,8 @@ void place_sums(Dag& dag) {
   std::size_t next = 0;
   for (std::uint32_t i = 0; i < dag.order.size(); ++i) {
     order.push_back(dag.order[i]);
-    for (; next < behind.size() && std::get<0>(behind[next]) == i; ++next) order.push_back(std::get<2>(behind[next]));
+    for (; next < behind.size() && std::get<0>(behind[next]) == i; ++next)
+      order.push_back(std::get<2>(behind[next]));
   }
   dag.order = std::move(order);
 }

@@ -23,7 +23,8 @@ namespace piper::passes {
 /// Fills `dag.order`, and sorts the terms of sums. `compute`: all chunk nodes in an order that
 /// agrees with every rank's; `after`: its chains; `named`: edges of communication that an order
 /// names. False: they contradict each other, which cannot happen for a checked order.
-bool linearise(dag::Dag& dag, const WorkGraph& graph, const RoleTable& roles, const Communicators& communicators, std::span<const dag::NodeId> compute,
+bool linearise(dag::Dag& dag, const WorkGraph& graph, const RoleTable& roles,
+               const Communicators& communicators, std::span<const dag::NodeId> compute,
                std::span<const Adjacency::Pair> after, std::span<const Adjacency::Pair> named);
 
 /// Inserts in-place sums into `dag.order` directly after their last terms, and sorts their terms as
@@ -31,6 +32,7 @@ bool linearise(dag::Dag& dag, const WorkGraph& graph, const RoleTable& roles, co
 void place_sums(dag::Dag& dag);
 
 /// Edges between units for consecutive chunks of each role.
-std::vector<Adjacency::Pair> chains(const WorkGraph& graph, const RoleTable& roles, std::span<const dag::NodeId> compute);
+std::vector<Adjacency::Pair> chains(const WorkGraph& graph, const RoleTable& roles,
+                                    std::span<const dag::NodeId> compute);
 
 }  // namespace piper::passes

@@ -22,8 +22,10 @@ std::vector<tensor::Cost> body_work(const Dag& dag) {
     for (const tensor::Node& op : body.graph.nodes()) {
       operands.clear();
       results.clear();
-      for (const tensor::ValueId value : body.graph.operands(op)) operands.push_back(body.graph.type(value));
-      for (std::uint32_t i = 0; i < op.num_results; ++i) results.push_back(body.graph.type(body.graph.result(op, i)));
+      for (const tensor::ValueId value : body.graph.operands(op))
+        operands.push_back(body.graph.type(value));
+      for (std::uint32_t i = 0; i < op.num_results; ++i)
+        results.push_back(body.graph.type(body.graph.result(op, i)));
       const tensor::Cost cost = tensor::cost(op.op, operands, results, op.attrs);
       total.flops += cost.flops;
       total.bytes += cost.bytes;
@@ -34,11 +36,13 @@ std::vector<tensor::Cost> body_work(const Dag& dag) {
 
 std::vector<std::int64_t> body_costs(const Dag& dag) {
   std::vector<std::int64_t> costs;
-  for (const tensor::Cost& work : body_work(dag)) costs.push_back(std::max<std::int64_t>(1, std::llround(work.flops + 4 * work.bytes)));
+  for (const tensor::Cost& work : body_work(dag))
+    costs.push_back(std::max<std::int64_t>(1, std::llround(work.flops + 4 * work.bytes)));
   return costs;
 }
 
-std::vector<Priority> default_priorities(const Dag& dag, const WorkGraph& graph, std::span<const std::uint32_t> topological) {
+std::vector<Priority> default_priorities(const Dag& dag, const WorkGraph& graph,
+                                         std::span<const std::uint32_t> topological) {
   // Depth of a chunk: how many chunks the longest forward chain to it has.
   std::vector<std::uint32_t> level(graph.units(), 0);
   std::vector<std::uint32_t> depth(dag.chunks.size(), 0);
@@ -49,7 +53,8 @@ std::vector<Priority> default_priorities(const Dag& dag, const WorkGraph& graph,
       ++level[unit];
       depth[node.chunk.index()] = std::max(depth[node.chunk.index()], level[unit]);
     }
-    for (const std::uint32_t to : graph.successors(unit)) level[to] = std::max(level[to], level[unit]);
+    for (const std::uint32_t to : graph.successors(unit))
+      level[to] = std::max(level[to], level[unit]);
   }
   std::vector<Priority> priorities(graph.units());
   for (std::size_t i = 0; i < topological.size(); ++i) {
@@ -60,16 +65,19 @@ std::vector<Priority> default_priorities(const Dag& dag, const WorkGraph& graph,
     // copies' microbatch 1.
     std::uint64_t microbatch = 0;
     for (std::size_t d = dag.dims.size(); d-- > 0;) {
-      microbatch = microbatch * dag.dims[d].extent + static_cast<std::uint64_t>(std::max(node.instance.at[d], 0));
+      microbatch = microbatch * dag.dims[d].extent +
+                   static_cast<std::uint64_t>(std::max(node.instance.at[d], 0));
     }
     const std::uint64_t pass = node.pass == Pass::F ? 2 : node.pass == Pass::BW ? 1 : 0;
-    priorities[unit] = {pass << 60 | std::min<std::uint64_t>(microbatch, (std::uint64_t{1} << 60) - 1),
-                        std::uint64_t{0xFFFFFFFFu - depth[node.chunk.index()]} << 32 | i};
+    priorities[unit] = {
+        pass << 60 | std::min<std::uint64_t>(microbatch, (std::uint64_t{1} << 60) - 1),
+        std::uint64_t{0xFFFFFFFFu - depth[node.chunk.index()]} << 32 | i};
   }
   return priorities;
 }
 
-std::vector<std::int64_t> remaining_paths(const WorkGraph& graph, const Adjacency& more, std::span<const std::uint32_t> topological,
+std::vector<std::int64_t> remaining_paths(const WorkGraph& graph, const Adjacency& more,
+                                          std::span<const std::uint32_t> topological,
                                           std::span<const std::int64_t> cost) {
   std::vector<std::int64_t> path(graph.units(), 0);
   for (std::size_t i = topological.size(); i-- > 0;) {
@@ -86,10 +94,21 @@ namespace {
 
 class Simulation {
  public:
-  Simulation(const Dag& dag, const WorkGraph& graph, const Adjacency& more, const RoleTable& roles, std::span<const std::int64_t> cost,
-             std::span<const Priority> priority, const std::vector<bool>& attached)
-      : dag_(dag), graph_(graph), more_(more), roles_(roles), cost_(cost.begin(), cost.end()), priority_(priority), attached_(attached), missing_(graph.indegree()),
-        started_(graph.units(), false), busy_(roles.size(), false), ready_(roles.size()), dirty_(roles.size(), false) {
+  Simulation(const Dag& dag, const WorkGraph& graph, const Adjacency& more, const RoleTable& roles,
+             std::span<const std::int64_t> cost, std::span<const Priority> priority,
+             const std::vector<bool>& attached)
+      : dag_(dag),
+        graph_(graph),
+        more_(more),
+        roles_(roles),
+        cost_(cost.begin(), cost.end()),
+        priority_(priority),
+        attached_(attached),
+        missing_(graph.indegree()),
+        started_(graph.units(), false),
+        busy_(roles.size(), false),
+        ready_(roles.size()),
+        dirty_(roles.size(), false) {
     for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
       for (const std::uint32_t to : more.of(unit)) ++missing_[to];
     }
@@ -122,12 +141,18 @@ class Simulation {
 
  private:
   struct Later {
-    bool operator()(const std::pair<Priority, std::uint32_t>& a, const std::pair<Priority, std::uint32_t>& b) const { return a > b; }
+    bool operator()(const std::pair<Priority, std::uint32_t>& a,
+                    const std::pair<Priority, std::uint32_t>& b) const {
+      return a > b;
+    }
   };
-  using Ready = std::priority_queue<std::pair<Priority, std::uint32_t>, std::vector<std::pair<Priority, std::uint32_t>>, Later>;
+  using Ready = std::priority_queue<std::pair<Priority, std::uint32_t>,
+                                    std::vector<std::pair<Priority, std::uint32_t>>, Later>;
   using End = std::pair<std::int64_t, std::uint32_t>;
 
-  std::span<const std::uint32_t> roles_of(std::uint32_t unit) const { return roles_.roles_of(dag_.node(graph_.front(unit)).devices); }
+  std::span<const std::uint32_t> roles_of(std::uint32_t unit) const {
+    return roles_.roles_of(dag_.node(graph_.front(unit)).devices);
+  }
 
   bool attached(std::uint32_t unit) const { return !attached_.empty() && attached_[unit]; }
 
@@ -140,7 +165,9 @@ class Simulation {
       const Node& again = dag_.node(graph_.front(unit));
       for (const std::uint32_t to : graph_.successors(unit)) {
         const Node& reader = dag_.node(graph_.front(to));
-        if (!runs_body(reader.kind) || reader.chunk != again.chunk || reader.pass == Pass::BW || before_[to].valid()) continue;
+        if (!runs_body(reader.kind) || reader.chunk != again.chunk || reader.pass == Pass::BW ||
+            before_[to].valid())
+          continue;
         before_[to] = graph_.front(unit);
         cost_[to] += cost_[unit];
       }
@@ -197,13 +224,15 @@ class Simulation {
       ready.pop();
       if (started_[first.second]) continue;
       const auto devices = roles_of(first.second);
-      if (std::any_of(devices.begin(), devices.end(), [&](std::uint32_t other) { return busy_[other]; })) {
+      if (std::any_of(devices.begin(), devices.end(),
+                      [&](std::uint32_t other) { return busy_[other]; })) {
         held.push_back(first);
         continue;
       }
       started_[first.second] = true;
       for (const std::uint32_t other : devices) busy_[other] = true;
-      if (!before_.empty() && before_[first.second].valid()) order_.push_back(before_[first.second]);
+      if (!before_.empty() && before_[first.second].valid())
+        order_.push_back(before_[first.second]);
       order_.push_back(graph_.front(first.second));
       ends_.emplace(now + cost_[first.second], first.second);
       break;
@@ -233,8 +262,10 @@ class Simulation {
 
 }  // namespace
 
-std::vector<NodeId> list_schedule(const Dag& dag, const WorkGraph& graph, const Adjacency& more, const RoleTable& roles,
-                                  std::span<const std::int64_t> cost, std::span<const Priority> priority, const std::vector<bool>& attached) {
+std::vector<NodeId> list_schedule(const Dag& dag, const WorkGraph& graph, const Adjacency& more,
+                                  const RoleTable& roles, std::span<const std::int64_t> cost,
+                                  std::span<const Priority> priority,
+                                  const std::vector<bool>& attached) {
   return Simulation(dag, graph, more, roles, cost, priority, attached).run();
 }
 

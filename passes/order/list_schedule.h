@@ -35,17 +35,22 @@ std::vector<std::int64_t> body_costs(const dag::Dag& dag);
 /// The rule for devices without an order: a ready backward first (`B` and `BI` before `BW`), then
 /// the lowest microbatch, then the deepest stage. `topological`: all units. Returns one entry per
 /// unit.
-std::vector<Priority> default_priorities(const dag::Dag& dag, const WorkGraph& graph, std::span<const std::uint32_t> topological);
+std::vector<Priority> default_priorities(const dag::Dag& dag, const WorkGraph& graph,
+                                         std::span<const std::uint32_t> topological);
 
 /// Longest path from the start of each unit to the end of the step at the given costs.
-std::vector<std::int64_t> remaining_paths(const WorkGraph& graph, const Adjacency& more, std::span<const std::uint32_t> topological,
+std::vector<std::int64_t> remaining_paths(const WorkGraph& graph, const Adjacency& more,
+                                          std::span<const std::uint32_t> topological,
                                           std::span<const std::int64_t> cost);
 
 /// All chunk nodes in the order in which they start. `more` are edges beside those of the graph;
 /// the two together must be acyclic. `cost` and `priority` are per unit, and so is `attached`,
 /// which may be empty: whether the unit is an `R` that runs directly before the backward that reads
 /// it.
-std::vector<dag::NodeId> list_schedule(const dag::Dag& dag, const WorkGraph& graph, const Adjacency& more, const RoleTable& roles,
-                                       std::span<const std::int64_t> cost, std::span<const Priority> priority, const std::vector<bool>& attached);
+std::vector<dag::NodeId> list_schedule(const dag::Dag& dag, const WorkGraph& graph,
+                                       const Adjacency& more, const RoleTable& roles,
+                                       std::span<const std::int64_t> cost,
+                                       std::span<const Priority> priority,
+                                       const std::vector<bool>& attached);
 
 }  // namespace piper::passes

@@ -6,7 +6,8 @@ namespace piper::passes {
 
 using namespace dag;
 
-std::vector<NamedPlaces::Place>& NamedPlaces::of_claim(Named named, std::uint32_t claim, const RankOp& at) {
+std::vector<NamedPlaces::Place>& NamedPlaces::of_claim(Named named, std::uint32_t claim,
+                                                       const RankOp& at) {
   std::vector<Place>& places = places_[named];
   if (places.empty() || places.back().claim != claim) places.push_back({claim, at, {}, 0});
   return places;
@@ -19,7 +20,8 @@ std::uint64_t NamedPlaces::summand(NodeId work) {
   return mixed ^ mixed >> 31;
 }
 
-void NamedPlaces::add(Named named, std::uint32_t claim, const RankOp& at, const std::vector<std::uint32_t>& previous, std::uint64_t before) {
+void NamedPlaces::add(Named named, std::uint32_t claim, const RankOp& at,
+                      const std::vector<std::uint32_t>& previous, std::uint64_t before) {
   Place& place = of_claim(named, claim, at).back();
   place.before += before;
   std::vector<NodeId>& behind = place.behind;
@@ -28,8 +30,10 @@ void NamedPlaces::add(Named named, std::uint32_t claim, const RankOp& at, const 
   behind.erase(std::unique(behind.begin(), behind.end()), behind.end());
 }
 
-void NamedPlaces::replace(Named named, std::uint32_t claim, const RankOp& at, const std::vector<std::uint32_t>& previous, std::uint64_t before) {
-  if (std::vector<Place>& places = places_[named]; !places.empty() && places.back().claim == claim) places.pop_back();
+void NamedPlaces::replace(Named named, std::uint32_t claim, const RankOp& at,
+                          const std::vector<std::uint32_t>& previous, std::uint64_t before) {
+  if (std::vector<Place>& places = places_[named]; !places.empty() && places.back().claim == claim)
+    places.pop_back();
   add(named, claim, at, previous, before);
 }
 
@@ -49,7 +53,8 @@ const std::vector<std::uint32_t>& NamedPlaces::claims_on(DeviceSetId devices) {
 bool NamedPlaces::same(const std::vector<Place>& places, DeviceSetId devices) {
   const Place& first = places.front();
   for (const std::uint32_t claim : claims_on(devices)) {
-    const auto own = std::find_if(places.begin(), places.end(), [&](const Place& place) { return place.claim == claim; });
+    const auto own = std::find_if(places.begin(), places.end(),
+                                  [&](const Place& place) { return place.claim == claim; });
     if (own == places.end()) {
       reports_.named_apart(first.at, first.behind, *claims_[claim], nullptr, {});
       return false;

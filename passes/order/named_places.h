@@ -21,7 +21,9 @@ class NamedPlaces {
   using Named = std::pair<dag::NodeId, dag::NodeId>;
 
   /// All must outlive it.
-  NamedPlaces(const dag::Dag& dag, const WorkGraph& graph, const RoleTable& roles, OrderReports& reports) : dag_(dag), graph_(graph), roles_(roles), reports_(reports) {}
+  NamedPlaces(const dag::Dag& dag, const WorkGraph& graph, const RoleTable& roles,
+              OrderReports& reports)
+      : dag_(dag), graph_(graph), roles_(roles), reports_(reports) {}
 
   /// The next claim, counted from 0.
   void add_claim(const directive::RankSteps& rank) { claims_.push_back(&rank); }
@@ -30,9 +32,11 @@ class NamedPlaces {
   /// An operation of a claim names it after the units `previous`; `before` is the hash sum of all
   /// earlier work, because one replica may have a group for work that another runs in sequence. A
   /// reduction may be named for several regions: its place is after all of them.
-  void add(Named named, std::uint32_t claim, const RankOp& at, const std::vector<std::uint32_t>& previous, std::uint64_t before);
+  void add(Named named, std::uint32_t claim, const RankOp& at,
+           const std::vector<std::uint32_t>& previous, std::uint64_t before);
   /// The same, replacing an earlier name in this claim.
-  void replace(Named named, std::uint32_t claim, const RankOp& at, const std::vector<std::uint32_t>& previous, std::uint64_t before);
+  void replace(Named named, std::uint32_t claim, const RankOp& at,
+               const std::vector<std::uint32_t>& previous, std::uint64_t before);
   /// Reports the first communication that replicas name at different places.
   void check();
 
@@ -53,7 +57,7 @@ class NamedPlaces {
   const RoleTable& roles_;
   OrderReports& reports_;
   std::vector<const directive::RankSteps*> claims_;
-  std::map<Named, std::vector<Place>> places_;                    // ascending by claim
+  std::map<Named, std::vector<Place>> places_;  // ascending by claim
   // Per device set: the claims with its work, computed on demand.
   std::vector<std::optional<std::vector<std::uint32_t>>> on_set_;
 };

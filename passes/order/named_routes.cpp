@@ -16,7 +16,8 @@ void NamedRoutes::begin_rank() {
 NamedRoutes::Units NamedRoutes::name(const Dag& dag, const WorkGraph& graph, std::uint32_t unit) {
   if (!named_.insert(unit).second) return {};
   Route route{is_backward(dag.node(graph.front(unit)).pass), {}};
-  for (const NodeId member : graph.members(unit)) route.second.emplace_back(dag.node(member).kind, dag.node(member).devices);
+  for (const NodeId member : graph.members(unit))
+    route.second.emplace_back(dag.node(member).kind, dag.node(member).devices);
   std::sort(route.second.begin(), route.second.end());
   const auto before = last_.find(route);
   step_[std::move(route)].push_back(unit);

@@ -31,16 +31,16 @@ struct Page {
 struct Saved {
   Port port;
   std::uint32_t page = 0;
-  NodeId forward;                // F, or R for recomputed values: after it the value may leave
-  std::vector<NodeId> readers;   // backwards, in issue order
+  NodeId forward;               // F, or R for recomputed values: after it the value may leave
+  std::vector<NodeId> readers;  // backwards, in issue order
 };
 
 /// Work that makes or reads values of a page.
 struct Access {
-  std::uint32_t at = 0;          // in the global order
+  std::uint32_t at = 0;  // in the global order
   NodeId node;
   std::uint32_t page = 0;
-  bool returns = false;          // the page left the device since its previous access
+  bool returns = false;  // the page left the device since its previous access
   // Between accesses of a page with equal numbers it stays on the device.
   std::uint32_t stay = 0;
 };
@@ -60,7 +60,8 @@ struct Pool {
 
 class Offloading {
  public:
-  Offloading(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) : dag_(dag), strategy_(strategy), sink_(sink), selection_(dag) {}
+  Offloading(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink)
+      : dag_(dag), strategy_(strategy), sink_(sink), selection_(dag) {}
 
   bool run() {
     if (!find_states()) return false;
@@ -98,7 +99,10 @@ class Offloading {
         if (!found) continue;
         bool any = false;
         for (const ChunkId chunk : found->chunks) {
-          for (const BodyPort& port : dag_.bodies[dag_.chunks[chunk.index()].bodies[static_cast<std::size_t>(Pass::F)].index()].inputs) {
+          for (const BodyPort& port :
+               dag_.bodies
+                   [dag_.chunks[chunk.index()].bodies[static_cast<std::size_t>(Pass::F)].index()]
+                       .inputs) {
             if (port.kind != PortKind::param) continue;
             const BucketId id = places[port.param.index()].bucket;
             Bucket& bucket = dag_.buckets[id.index()];
@@ -107,16 +111,23 @@ class Offloading {
             const directive::Offload*& known = line_of_bucket_[id.index()];
             if (known != nullptr && known != line) {
               const std::string name(dag_.context->text(bucket.name));
-              report_twice(directive::narrowest(target.loc, line->loc), "the optimizer state of `" + name + "`", known->loc)
-                  .hint("one bucket, `{}`, holds parameters of both: name them in one line, or make buckets that hold less with `bucket: SIZE` of a `replicate` line", name);
+              report_twice(directive::narrowest(target.loc, line->loc),
+                           "the optimizer state of `" + name + "`", known->loc)
+                  .hint(
+                      "one bucket, `{}`, holds parameters of both: name them in one line, or make buckets that hold less with `bucket: SIZE` of a `replicate` line",
+                      name);
               return false;
             }
             known = line;
           }
         }
         if (any) continue;
-        sink_.report(Code::nothing_to_offload, directive::narrowest(target.loc, line->loc), "`{}` has no weights with optimizer state", print_selector(target, dag_.context->symbols))
-            .hint("{}", slots ? "leave the line out, or name regions with weights that are trained" : "this optimizer keeps no state: leave the line out");
+        sink_
+            .report(Code::nothing_to_offload, directive::narrowest(target.loc, line->loc),
+                    "`{}` has no weights with optimizer state",
+                    print_selector(target, dag_.context->symbols))
+            .hint("{}", slots ? "leave the line out, or name regions with weights that are trained"
+                              : "this optimizer keeps no state: leave the line out");
       }
     }
     return sink_.error_count() == errors;
@@ -128,7 +139,9 @@ class Offloading {
     for (const NodeId id : dag_.order) {
       const Node& node = dag_.node(id);
       if (!writes_state(node.kind)) continue;
-      if (const directive::Offload* line = line_of_bucket_[node.subject.bucket().index()]; line != nullptr) updates[{line, node.devices}].push_back(id);
+      if (const directive::Offload* line = line_of_bucket_[node.subject.bucket().index()];
+          line != nullptr)
+        updates[{line, node.devices}].push_back(id);
     }
     for (const auto& [key, all] : updates) {
       for (std::size_t i = 0; i < all.size(); ++i) {
@@ -161,26 +174,34 @@ class Offloading {
       if (line == nullptr || line->what != directive::Offload::What::activations) continue;
       std::map<DeviceSetId, std::uint32_t> pool_of;
       // With the instance and the pool.
-      std::map<std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>, std::uint32_t> page_of_region;
+      std::map<std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>, std::uint32_t>
+          page_of_region;
       const auto first_page = static_cast<std::uint32_t>(pages_.size());
       for (const directive::Selector& target : line->targets) {
         const std::optional<Selection::Found> found = selection_.find(target, sink_);
         if (!found) continue;
-        lines_.push_back({directive::narrowest(target.loc, line->loc), print_selector(target, dag_.context->symbols), {}});
+        lines_.push_back({directive::narrowest(target.loc, line->loc),
+                          print_selector(target, dag_.context->symbols),
+                          {}});
         for (const ChunkId chunk : found->chunks) {
           for (const std::uint32_t instance : found->instances) {
             const NodeId forward = selection_.work().at(chunk, Pass::F, instance);
             if (!forward.valid()) continue;
             std::uint32_t& known = page_of_[chunk.index() * instances + instance];
             if (known != kNone && known < first_page) {
-              report_twice(lines_.back().loc, "`" + dag_.name(forward) + "`", pools_[pages_[known].pool].loc).hint("name it in one of the two");
+              report_twice(lines_.back().loc, "`" + dag_.name(forward) + "`",
+                           pools_[pages_[known].pool].loc)
+                  .hint("name it in one of the two");
               return false;
             }
             lines_.back().work.push_back(chunk.index() * instances + instance);
             if (known != kNone) continue;
-            const auto [pool, fresh_pool] = pool_of.try_emplace(dag_.node(forward).devices, static_cast<std::uint32_t>(pools_.size()));
+            const auto [pool, fresh_pool] = pool_of.try_emplace(
+                dag_.node(forward).devices, static_cast<std::uint32_t>(pools_.size()));
             if (fresh_pool) pools_.push_back({line->window, line->loc, {}});
-            const auto [page, fresh] = page_of_region.try_emplace({region_of(chunk, target), instance, pool->second}, static_cast<std::uint32_t>(pages_.size()));
+            const auto [page, fresh] =
+                page_of_region.try_emplace({region_of(chunk, target), instance, pool->second},
+                                           static_cast<std::uint32_t>(pages_.size()));
             if (fresh) pages_.push_back({pool->second, {}});
             known = page->second;
           }
@@ -193,16 +214,20 @@ class Offloading {
   /// The instance of a region that a target names; a chunk may be a segment of it. A chunk of
   /// `model` is its own instance.
   std::uint64_t region_of(ChunkId chunk, const directive::Selector& target) const {
-    for (RegionId region = dag_.chunks[chunk.index()].region; region.valid(); region = dag_.regions.parent(region)) {
+    for (RegionId region = dag_.chunks[chunk.index()].region; region.valid();
+         region = dag_.regions.parent(region)) {
       const Symbol name = dag_.regions.name(region);
-      const bool named = std::any_of(target.coordinates.begin(), target.coordinates.end(), [&](const directive::Coordinate& c) { return c.name == name && !c.rest; });
+      const bool named =
+          std::any_of(target.coordinates.begin(), target.coordinates.end(),
+                      [&](const directive::Coordinate& c) { return c.name == name && !c.rest; });
       if (named) return std::uint64_t{1} << 32 | region.value();
     }
     return chunk.value();
   }
 
   DiagnosticBuilder report_twice(LocId loc, const std::string& what, LocId other) {
-    DiagnosticBuilder report = sink_.report(Code::offloaded_twice, loc, "{} is offloaded by another line already", what);
+    DiagnosticBuilder report =
+        sink_.report(Code::offloaded_twice, loc, "{} is offloaded by another line already", what);
     report.related(other, "that line is here");
     return report;
   }
@@ -213,16 +238,22 @@ class Offloading {
     std::vector<bool> saves(page_of_.size(), false);
     for (const Saved& saved : saved_) saves[work_of(saved.forward)] = true;
     for (const Line& line : lines_) {
-      if (std::any_of(line.work.begin(), line.work.end(), [&](std::size_t work) { return saves[work]; })) continue;
-      sink_.report(Code::nothing_to_offload, line.loc, "`{}` saves nothing for its backward that could be offloaded", line.text)
-          .hint("leave the line out, or name regions whose backward reads what their forward made or received");
+      if (std::any_of(line.work.begin(), line.work.end(),
+                      [&](std::size_t work) { return saves[work]; }))
+        continue;
+      sink_
+          .report(Code::nothing_to_offload, line.loc,
+                  "`{}` saves nothing for its backward that could be offloaded", line.text)
+          .hint(
+              "leave the line out, or name regions whose backward reads what their forward made or received");
     }
     return sink_.error_count() == errors;
   }
 
   std::size_t work_of(NodeId id) const {
     const Node& node = dag_.node(id);
-    return node.chunk.index() * selection_.instances().size() + selection_.instances().position(node.instance);
+    return node.chunk.index() * selection_.instances().size() +
+           selection_.instances().position(node.instance);
   }
 
   // ---- saved values
@@ -236,38 +267,55 @@ class Offloading {
       const Node& node = dag_.node(id);
       if (!runs_body(node.kind) || node.pass == Pass::F) continue;
       for (const Input& input : dag_.inputs_of(node)) {
-        if (input.cls != EdgeClass::data || !input.source.node.valid() || !of_forward(dag_.node(input.source.node))) continue;
-        const auto [entry, fresh] = known.try_emplace({input.source.node.value(), input.source.index}, static_cast<std::uint32_t>(saved_.size()));
+        if (input.cls != EdgeClass::data || !input.source.node.valid() ||
+            !of_forward(dag_.node(input.source.node)))
+          continue;
+        const auto [entry, fresh] =
+            known.try_emplace({input.source.node.value(), input.source.index},
+                              static_cast<std::uint32_t>(saved_.size()));
         if (fresh) saved_.push_back({input.source, kNone, {}, {}});
         Saved& saved = saved_[entry->second];
         const std::uint32_t page = page_of_[work_of(id)];
-        const NodeId forward = selection_.work().at(node.chunk, Pass::F, selection_.instances().position(node.instance));
+        const NodeId forward = selection_.work().at(node.chunk, Pass::F,
+                                                    selection_.instances().position(node.instance));
         // If the backward runs on other devices than the forward, these devices save nothing.
         if (saved.page == kNone && page != kNone && dag_.node(forward).devices == node.devices) {
           saved.page = page;
-          saved.forward = dag_.node(input.source.node).pass == Pass::R ? input.source.node : forward;
+          saved.forward =
+              dag_.node(input.source.node).pass == Pass::R ? input.source.node : forward;
         }
         if (saved.readers.empty() || saved.readers.back() != id) saved.readers.push_back(id);
       }
     }
     // A saved value is read or made by its forward.
-    std::erase_if(saved_, [&](const Saved& saved) { return saved.page == kNone || position_[saved.port.node.index()] > position_[saved.forward.index()]; });
+    std::erase_if(saved_, [&](const Saved& saved) {
+      return saved.page == kNone ||
+             position_[saved.port.node.index()] > position_[saved.forward.index()];
+    });
   }
 
-  static bool of_forward(const Node& maker) { return runs_body(maker.kind) ? !is_backward(maker.pass) : maker.pass == Pass::F && is_recv(maker.kind); }
+  static bool of_forward(const Node& maker) {
+    return runs_body(maker.kind) ? !is_backward(maker.pass)
+                                 : maker.pass == Pass::F && is_recv(maker.kind);
+  }
 
   void find_accesses() {
     std::vector<std::set<std::pair<std::uint32_t, NodeId>>> of_page(pages_.size());
     for (const Saved& saved : saved_) {
       of_page[saved.page].emplace(position_[saved.forward.index()], saved.forward);
-      for (const NodeId reader : saved.readers) of_page[saved.page].emplace(position_[reader.index()], reader);
+      for (const NodeId reader : saved.readers)
+        of_page[saved.page].emplace(position_[reader.index()], reader);
     }
     for (std::uint32_t p = 0; p < of_page.size(); ++p) {
-      for (const auto& [at, node] : of_page[p]) pools_[pages_[p].pool].accesses.push_back({at, node, p});
+      for (const auto& [at, node] : of_page[p])
+        pools_[pages_[p].pool].accesses.push_back({at, node, p});
     }
     for (Pool& pool : pools_) {
-      std::sort(pool.accesses.begin(), pool.accesses.end(), [](const Access& a, const Access& b) { return std::pair(a.at, a.page) < std::pair(b.at, b.page); });
-      for (std::uint32_t a = 0; a < pool.accesses.size(); ++a) pages_[pool.accesses[a].page].accesses.push_back(a);
+      std::sort(pool.accesses.begin(), pool.accesses.end(), [](const Access& a, const Access& b) {
+        return std::pair(a.at, a.page) < std::pair(b.at, b.page);
+      });
+      for (std::uint32_t a = 0; a < pool.accesses.size(); ++a)
+        pages_[pool.accesses[a].page].accesses.push_back(a);
     }
   }
 
@@ -329,14 +377,20 @@ class Offloading {
       // A page is fetched while the previous access runs; further pages of the same work, after
       // that.
       const std::uint32_t work = first_of_work(pool, a);
-      const std::uint32_t first = fresh ? a : access.returns ? std::max(since + 1, work == a ? a - 1 : work) : since + 1;
+      const std::uint32_t first = fresh            ? a
+                                  : access.returns ? std::max(since + 1, work == a ? a - 1 : work)
+                                                   : since + 1;
       stays(first, a + 1);
     }
     std::partial_sum(taken.begin(), taken.end(), taken.begin());
-    std::stable_sort(away.begin(), away.end(), [](const auto& x, const auto& y) { return x.second - x.first < y.second - y.first; });
+    std::stable_sort(away.begin(), away.end(), [](const auto& x, const auto& y) {
+      return x.second - x.first < y.second - y.first;
+    });
     for (const auto& [left, returns] : away) {
       const auto begin = taken.begin() + left + 1, end = taken.begin() + returns - 1;
-      if (begin < end && std::any_of(begin, end, [&](std::uint32_t count) { return count >= pool.window; })) continue;
+      if (begin < end &&
+          std::any_of(begin, end, [&](std::uint32_t count) { return count >= pool.window; }))
+        continue;
       for (auto at = begin; at < end; ++at) ++*at;
       pool.accesses[returns].returns = false;
     }
@@ -355,7 +409,9 @@ class Offloading {
     node.stream = stream();
     node.comm = CommId::at(dag_.comms.size());
     node.loc = loc;
-    node.num_outputs = !node.subject.bucket().valid() ? static_cast<std::uint32_t>(inputs.size()) : returns_to_device(kind) ? 1 : 0;
+    node.num_outputs = !node.subject.bucket().valid() ? static_cast<std::uint32_t>(inputs.size())
+                       : returns_to_device(kind)      ? 1
+                                                      : 0;
     const NodeId id = dag_.add(node, inputs);
     Comm comm;
     comm.members.push_back(id);
@@ -367,7 +423,10 @@ class Offloading {
   StreamId stream() {
     if (stream_.valid()) return stream_;
     std::string name = "copy";
-    const auto taken = [&] { return std::any_of(dag_.streams.begin(), dag_.streams.end(), [&](const Stream& each) { return dag_.context->text(each.name) == name; }); };
+    const auto taken = [&] {
+      return std::any_of(dag_.streams.begin(), dag_.streams.end(),
+                         [&](const Stream& each) { return dag_.context->text(each.name) == name; });
+    };
     for (int i = 2; taken(); ++i) name = "copy." + std::to_string(i);
     stream_ = StreamId::at(dag_.streams.size());
     Stream made;
@@ -378,11 +437,12 @@ class Offloading {
 
   const Access& access_of(const Page& page, NodeId node) const {
     const std::vector<Access>& accesses = pools_[page.pool].accesses;
-    return accesses[*std::find_if(page.accesses.begin(), page.accesses.end(), [&](std::uint32_t a) { return accesses[a].node == node; })];
+    return accesses[*std::find_if(page.accesses.begin(), page.accesses.end(),
+                                  [&](std::uint32_t a) { return accesses[a].node == node; })];
   }
 
   void make_nodes() {
-    std::map<std::uint32_t, std::vector<const Saved*>> leaving;    // by the position of a forward
+    std::map<std::uint32_t, std::vector<const Saved*>> leaving;  // by the position of a forward
     // By the position of the first reader.
     std::map<std::uint32_t, std::vector<Returning>> returning;
     for (const Saved& saved : saved_) {
@@ -400,8 +460,10 @@ class Offloading {
     std::map<Port, Port> on_host;
     for (const auto& [at, all] : leaving) {
       std::vector<Input> inputs;
-      for (const Saved* saved : all) inputs.push_back({saved->port, static_cast<std::uint32_t>(inputs.size()), EdgeClass::data});
-      const NodeId id = add_copy(NodeKind::offload, dag_.order[at], inputs, pools_[pages_[all.front()->page].pool].loc);
+      for (const Saved* saved : all)
+        inputs.push_back({saved->port, static_cast<std::uint32_t>(inputs.size()), EdgeClass::data});
+      const NodeId id = add_copy(NodeKind::offload, dag_.order[at], inputs,
+                                 pools_[pages_[all.front()->page].pool].loc);
       after_[dag_.order[at].value()].push_back(id);
       for (std::uint32_t i = 0; i < all.size(); ++i) on_host[all[i]->port] = {id, i};
     }
@@ -409,19 +471,24 @@ class Offloading {
   }
 
   /// The fetch before `reader`, the first one of each stay.
-  void fetch(NodeId reader, const std::vector<Returning>& all, const std::map<Port, Port>& on_host) {
+  void fetch(NodeId reader, const std::vector<Returning>& all,
+             const std::map<Port, Port>& on_host) {
     std::vector<Input> inputs;
     std::uint32_t after = 0;
     for (const auto& [saved, stay] : all) {
-      inputs.push_back({on_host.at(saved->port), static_cast<std::uint32_t>(inputs.size()), EdgeClass::data});
+      inputs.push_back(
+          {on_host.at(saved->port), static_cast<std::uint32_t>(inputs.size()), EdgeClass::data});
       // With a place for fetches: while the work before the reader runs.
       const Pool& pool = pools_[pages_[saved->page].pool];
-      const auto begin = static_cast<std::uint32_t>(&access_of(pages_[saved->page], reader) - pool.accesses.data());
+      const auto begin = static_cast<std::uint32_t>(&access_of(pages_[saved->page], reader) -
+                                                    pool.accesses.data());
       const std::uint32_t work = first_of_work(pool, begin);
       const std::uint32_t ahead = std::min(work, pool.window > 1 && work == begin ? 2u : 1u);
-      after = std::max({after, position_[pool.accesses[work - ahead].node.index()], position_[saved->forward.index()]});
+      after = std::max({after, position_[pool.accesses[work - ahead].node.index()],
+                        position_[saved->forward.index()]});
     }
-    const NodeId id = add_copy(NodeKind::fetch, reader, inputs, pools_[pages_[all.front().saved->page].pool].loc);
+    const NodeId id =
+        add_copy(NodeKind::fetch, reader, inputs, pools_[pages_[all.front().saved->page].pool].loc);
     after_[dag_.order[after].value()].push_back(id);
     for (std::uint32_t i = 0; i < all.size(); ++i) {
       const auto& [saved, stay] = all[i];
@@ -442,9 +509,11 @@ class Offloading {
     std::vector<NodeId> order;
     order.reserve(dag_.nodes.size());
     for (const NodeId id : dag_.order) {
-      if (const auto found = before_.find(id.value()); found != before_.end()) order.insert(order.end(), found->second.begin(), found->second.end());
+      if (const auto found = before_.find(id.value()); found != before_.end())
+        order.insert(order.end(), found->second.begin(), found->second.end());
       order.push_back(id);
-      if (const auto found = after_.find(id.value()); found != after_.end()) order.insert(order.end(), found->second.begin(), found->second.end());
+      if (const auto found = after_.find(id.value()); found != after_.end())
+        order.insert(order.end(), found->second.begin(), found->second.end());
     }
     dag_.order = std::move(order);
   }
@@ -475,10 +544,13 @@ class Offloading {
 }  // namespace
 
 bool offload(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {
-  const auto is_offload = [](const directive::Directive& line) { return std::holds_alternative<directive::Offload>(line); };
+  const auto is_offload = [](const directive::Directive& line) {
+    return std::holds_alternative<directive::Offload>(line);
+  };
   if (std::none_of(strategy.directives.begin(), strategy.directives.end(), is_offload)) return true;
   // A DAG read from text may have its copies already.
-  const bool done = std::any_of(dag.nodes.begin(), dag.nodes.end(), [](const Node& node) { return copies_to_or_from_host(node.kind); });
+  const bool done = std::any_of(dag.nodes.begin(), dag.nodes.end(),
+                                [](const Node& node) { return copies_to_or_from_host(node.kind); });
   return done || Offloading(dag, strategy, sink).run();
 }
 

@@ -17,15 +17,20 @@ namespace {
 
 class Ordering {
  public:
-  Ordering(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) : dag_(dag), strategy_(strategy), sink_(sink), selection_(dag) {}
+  Ordering(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink)
+      : dag_(dag), strategy_(strategy), sink_(sink), selection_(dag) {}
 
   bool run() {
     if (!claim() || !order_messages()) return false;
     bool decided = false;
-    const auto decide = [&] { decided = linearise(dag_, graph(), *roles_, *communicators_, compute_->nodes, after_, claimed_->named); };
+    const auto decide = [&] {
+      decided = linearise(dag_, graph(), *roles_, *communicators_, compute_->nodes, after_,
+                          claimed_->named);
+    };
     run_both(dag_.nodes.size(), decide, [&] { note_streams(); });
     if (!decided) {
-      sink_.report(Code::compiler_bug, LocId(), "a checked order has no linear order of all its actions");
+      sink_.report(Code::compiler_bug, LocId(),
+                   "a checked order has no linear order of all its actions");
       return false;
     }
     dag_.level = Level::ordered;
@@ -60,8 +65,10 @@ class Ordering {
     };
     const auto number = [&] {
       std::vector<std::uint32_t> position(graph().units(), 0);
-      for (std::uint32_t i = 0; i < compute_->topological.size(); ++i) position[compute_->topological[i]] = i;
-      communicators_ = assign_streams(dag_, strategy_, graph(), selection_, *roles_, std::move(*routes_), position, sink_);
+      for (std::uint32_t i = 0; i < compute_->topological.size(); ++i)
+        position[compute_->topological[i]] = i;
+      communicators_ = assign_streams(dag_, strategy_, graph(), selection_, *roles_,
+                                      std::move(*routes_), position, sink_);
     };
     if (!compute_->topological.empty()) {
       run_both(dag_.nodes.size(), number, follow);
@@ -78,7 +85,10 @@ class Ordering {
   void note_streams() {
     for (Node& node : dag_.nodes) {
       if (adds_in_place(node.kind)) continue;
-      node.stream = node.comm.valid() ? communicators_->list[communicators_->of_comm[node.comm.index()].index()].stream : StreamId(0);
+      node.stream =
+          node.comm.valid()
+              ? communicators_->list[communicators_->of_comm[node.comm.index()].index()].stream
+              : StreamId(0);
     }
   }
 
@@ -86,7 +96,8 @@ class Ordering {
     const WorkGraph& graph = this->graph();
     dag_.temporal.clear();
     dag_.temporal.reserve(after_.size() + claimed_->waits.size());
-    for (const auto& [before, next] : after_) dag_.temporal.emplace_back(graph.front(before), graph.front(next));
+    for (const auto& [before, next] : after_)
+      dag_.temporal.emplace_back(graph.front(before), graph.front(next));
     dag_.temporal.insert(dag_.temporal.end(), claimed_->waits.begin(), claimed_->waits.end());
     dag_.gather_intervals = std::move(claimed_->gathers);
   }
@@ -100,12 +111,14 @@ class Ordering {
   std::optional<ClaimedOrder> claimed_;
   std::optional<ComputeOrder> compute_;
   std::vector<Adjacency::Pair> after_;  // consecutive chunks of a role
-  std::optional<Routes> routes_;  // until communicators are formed
+  std::optional<Routes> routes_;        // until communicators are formed
   std::optional<Communicators> communicators_;
 };
 
 }  // namespace
 
-bool order(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) { return Ordering(dag, strategy, sink).run(); }
+bool order(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {
+  return Ordering(dag, strategy, sink).run();
+}
 
 }  // namespace piper::passes

@@ -24,7 +24,11 @@ constexpr std::size_t kMaxRanks = 8;
 class CycleSearch {
  public:
   CycleSearch(const WorkGraph& graph, const Adjacency& more, std::span<const std::uint32_t> done)
-      : graph_(graph), more_(more), stuck_(graph.units(), true), came_from_(graph.units()), seen_(graph.units(), kNone) {
+      : graph_(graph),
+        more_(more),
+        stuck_(graph.units(), true),
+        came_from_(graph.units()),
+        seen_(graph.units(), kNone) {
     for (const std::uint32_t unit : done) stuck_[unit] = false;
     drop_downstream();
   }
@@ -34,7 +38,8 @@ class CycleSearch {
     std::vector<std::uint32_t> best;
     for (std::uint32_t unit = 0; unit < graph_.units() && work_ < kSearchBound; ++unit) {
       if (!stuck_[unit] || more_.of(unit).empty()) continue;
-      std::vector<std::uint32_t> found = through(unit, best.empty() ? graph_.units() + 1 : best.size());
+      std::vector<std::uint32_t> found =
+          through(unit, best.empty() ? graph_.units() + 1 : best.size());
       if (!found.empty()) best = std::move(found);
     }
     return best;
@@ -118,7 +123,8 @@ struct Disagreement {
 
 /// If every claim contains the whole cycle, one of them reverses some edge: otherwise one order
 /// would contain the cycle.
-std::optional<Disagreement> disagreement(const WorkGraph& graph, const OrderClaims& claims, const std::vector<std::uint32_t>& cycle) {
+std::optional<Disagreement> disagreement(const WorkGraph& graph, const OrderClaims& claims,
+                                         const std::vector<std::uint32_t>& cycle) {
   std::vector<bool> reached;
   std::vector<std::uint32_t> queue;
   for (std::uint32_t other = 0; other < claims.size(); ++other) {
@@ -139,11 +145,16 @@ std::optional<Disagreement> disagreement(const WorkGraph& graph, const OrderClai
   return std::nullopt;
 }
 
-void report_disagreement(const OrderClaims& claims, const Disagreement& found, DiagnosticSink& sink) {
-  const std::string before = claims.text(found.before, found.claim), after = claims.text(found.after, found.claim);
-  const LocId loc = claims.loc(found.after, found.claim), other = claims.loc(found.after, found.other);
-  auto report = sink.report(Code::order_contradicts_data, loc, "`{}` comes after `{}` in the order of `{}`, and before it in the order of `{}`", after, before,
-                            claims.rank_text(found.claim), claims.rank_text(found.other));
+void report_disagreement(const OrderClaims& claims, const Disagreement& found,
+                         DiagnosticSink& sink) {
+  const std::string before = claims.text(found.before, found.claim),
+                    after = claims.text(found.after, found.claim);
+  const LocId loc = claims.loc(found.after, found.claim),
+              other = claims.loc(found.after, found.other);
+  auto report =
+      sink.report(Code::order_contradicts_data, loc,
+                  "`{}` comes after `{}` in the order of `{}`, and before it in the order of `{}`",
+                  after, before, claims.rank_text(found.claim), claims.rank_text(found.other));
   if (other != loc) report.related(other, "here it comes before");
   report.hint("replicas run the same operations in one order: give all of them the same steps");
 }
@@ -152,20 +163,28 @@ void report_disagreement(const OrderClaims& claims, const Disagreement& found, D
 std::string rank_list(const OrderClaims& claims, std::span<const Standing> cycle) {
   std::string text;
   for (std::size_t i = 0; i < cycle.size(); ++i) {
-    if (i == kMaxRanks - 1 && cycle.size() > kMaxRanks) return text + " and " + std::to_string(cycle.size() - i) + " more ranks";
-    text += (i == 0 ? "`" : i + 1 == cycle.size() ? " and `" : ", `") + claims.rank_text(cycle[i].claim) + "`";
+    if (i == kMaxRanks - 1 && cycle.size() > kMaxRanks)
+      return text + " and " + std::to_string(cycle.size() - i) + " more ranks";
+    text += (i == 0                  ? "`"
+             : i + 1 == cycle.size() ? " and `"
+                                     : ", `") +
+            claims.rank_text(cycle[i].claim) + "`";
   }
   return text;
 }
 
-void report_deadlock(const Dag& dag, const OrderClaims& claims, const WorkGraph& graph, const Adjacency& more, std::span<const Standing> cycle, DiagnosticSink& sink) {
+void report_deadlock(const Dag& dag, const OrderClaims& claims, const WorkGraph& graph,
+                     const Adjacency& more, std::span<const Standing> cycle, DiagnosticSink& sink) {
   const Standing& first = cycle.front();
   const LocId loc = claims.loc(first.at, first.claim);
-  const std::string at = claims.text(first.at, first.claim), want = claims.text(first.want, first.claim);
+  const std::string at = claims.text(first.at, first.claim),
+                    want = claims.text(first.want, first.claim);
   const auto code = Code::order_contradicts_data;
-  auto report = cycle.size() > 1
-                    ? sink.report(code, loc, "{} wait for each other", rank_list(claims, cycle))
-                    : sink.report(code, loc, "`{}` waits for `{}`, which the order of `{}` puts after it", at, want, claims.rank_text(first.claim));
+  auto report =
+      cycle.size() > 1
+          ? sink.report(code, loc, "{} wait for each other", rank_list(claims, cycle))
+          : sink.report(code, loc, "`{}` waits for `{}`, which the order of `{}` puts after it", at,
+                        want, claims.rank_text(first.claim));
   if (cycle.size() == 1) {
     report.related(claims.loc(first.want, first.claim), "`{}` comes only here", want);
   } else {
@@ -174,37 +193,45 @@ void report_deadlock(const Dag& dag, const OrderClaims& claims, const WorkGraph&
     std::set<std::pair<FileId, std::uint32_t>> shown;
     const auto fresh = [&](LocId at) {
       const SourceRange range = locations.primary(at);
-      return range.valid() && shown.emplace(range.file, locations.files().line_column(range.file, range.begin).line).second;
+      return range.valid() &&
+             shown.emplace(range.file, locations.files().line_column(range.file, range.begin).line)
+                 .second;
     };
     fresh(loc);
     for (std::size_t i = 0; i < std::min(cycle.size(), kMaxRanks); ++i) {
       const Standing& rank = cycle[i];
       const std::uint32_t owner = cycle[(i + 1) % cycle.size()].claim;
       const LocId place = claims.loc(rank.at, rank.claim);
-      report.related(fresh(place) ? place : LocId(), "`{}` is at `{}` and waits for `{}` of `{}`", claims.rank_text(rank.claim), claims.text(rank.at, rank.claim),
+      report.related(fresh(place) ? place : LocId(), "`{}` is at `{}` and waits for `{}` of `{}`",
+                     claims.rank_text(rank.claim), claims.text(rank.at, rank.claim),
                      claims.text(rank.want, owner), claims.rank_text(owner));
     }
-    if (cycle.size() > kMaxRanks) report.related(LocId(), "and so on, around {} ranks", cycle.size());
+    if (cycle.size() > kMaxRanks)
+      report.related(LocId(), "and so on, around {} ranks", cycle.size());
   }
   report.related(LocId(), "the grid up to there; in brackets what each rank is at:");
-  for (const std::string& line : standing_grid(dag, claims, graph, more, cycle)) report.related(LocId(), "  {}", line);
+  for (const std::string& line : standing_grid(dag, claims, graph, more, cycle))
+    report.related(LocId(), "  {}", line);
   if (const std::optional<std::string> change = legal_change(dag, claims, graph, cycle)) {
     report.hint("{}", *change);
   } else {
-    report.hint("no move of a single operation was found to be enough: give one of these ranks an order in which what the others wait for comes first");
+    report.hint(
+        "no move of a single operation was found to be enough: give one of these ranks an order in which what the others wait for comes first");
   }
 }
 
 }  // namespace
 
-void report_order_cycle(const Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, const Adjacency& more, std::span<const std::uint32_t> done,
+void report_order_cycle(const Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph,
+                        const Adjacency& more, std::span<const std::uint32_t> done,
                         DiagnosticSink& sink) {
   const OrderClaims claims(dag, claimed, graph);
   const std::vector<std::uint32_t> cycle = CycleSearch(graph, more, done).shortest();
   bool of_orders = true;
   for (std::size_t i = 0; i < cycle.size() && of_orders; ++i) {
     const auto ordered = more.of(cycle[i]);
-    of_orders = std::find(ordered.begin(), ordered.end(), cycle[(i + 1) % cycle.size()]) != ordered.end();
+    of_orders =
+        std::find(ordered.begin(), ordered.end(), cycle[(i + 1) % cycle.size()]) != ordered.end();
   }
   if (const auto found = of_orders ? disagreement(graph, claims, cycle) : std::nullopt) {
     report_disagreement(claims, *found, sink);

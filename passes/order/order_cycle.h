@@ -12,7 +12,8 @@ namespace piper::passes {
 
 /// `done`: the units that a topological sort of `graph` and `more` reached; the others contain a
 /// cycle. `more` are the edges of `claimed`.
-void report_order_cycle(const dag::Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, const Adjacency& more, std::span<const std::uint32_t> done,
+void report_order_cycle(const dag::Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph,
+                        const Adjacency& more, std::span<const std::uint32_t> done,
                         DiagnosticSink& sink);
 
 }  // namespace piper::passes

@@ -23,9 +23,12 @@ OrderClaims::OrderClaims(const Dag& dag, const ClaimedOrder& claimed, const Work
   }
   // An order of one operation has no edges.
   for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
-    if (graph.sort(unit) != WorkGraph::Sort::work || !claimed.loc[graph.front(unit).index()].valid() || follows[unit]) continue;
+    if (graph.sort(unit) != WorkGraph::Sort::work ||
+        !claimed.loc[graph.front(unit).index()].valid() || follows[unit])
+      continue;
     for (std::uint32_t claim = 0; claim < size(); ++claim) {
-      const bool holds = dag.device_sets[graph.devices(unit)].intersects(dag.device_sets[dag.claims[claim].devices]);
+      const bool holds = dag.device_sets[graph.devices(unit)].intersects(
+          dag.device_sets[dag.claims[claim].devices]);
       if (holds && edges(claim).empty()) units_[claim].push_back(unit);
     }
   }
@@ -35,7 +38,8 @@ OrderClaims::OrderClaims(const Dag& dag, const ClaimedOrder& claimed, const Work
   }
   for (std::vector<std::uint32_t>& own : units_) {
     std::stable_sort(own.begin(), own.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return claimed.text_position[graph.front(a).index()] < claimed.text_position[graph.front(b).index()];
+      return claimed.text_position[graph.front(a).index()] <
+             claimed.text_position[graph.front(b).index()];
     });
   }
 }
@@ -44,7 +48,9 @@ std::uint32_t OrderClaims::of_edge(std::uint32_t from, std::uint32_t to) const {
   const Adjacency::Pair edge(from, to);
   for (std::uint32_t claim = 0; claim < size(); ++claim) {
     const auto edges = this->edges(claim), named = this->named(claim);
-    if (std::find(edges.begin(), edges.end(), edge) != edges.end() || std::find(named.begin(), named.end(), edge) != named.end()) return claim;
+    if (std::find(edges.begin(), edges.end(), edge) != edges.end() ||
+        std::find(named.begin(), named.end(), edge) != named.end())
+      return claim;
   }
   return kNone;
 }
@@ -53,7 +59,9 @@ NodeId OrderClaims::member(std::uint32_t unit, std::uint32_t claim) const {
   if (claim == kNone) return graph_.front(unit);
   const DeviceSet& devices = dag_.device_sets[dag_.claims[claim].devices];
   const auto members = graph_.members(unit);
-  const auto own = std::find_if(members.begin(), members.end(), [&](NodeId member) { return dag_.device_sets[dag_.node(member).devices].intersects(devices); });
+  const auto own = std::find_if(members.begin(), members.end(), [&](NodeId member) {
+    return dag_.device_sets[dag_.node(member).devices].intersects(devices);
+  });
   return own == members.end() ? graph_.front(unit) : *own;
 }
 
@@ -69,14 +77,17 @@ LocId OrderClaims::loc(std::uint32_t unit, std::uint32_t claim) const {
   return dag_.node(own).loc;
 }
 
-std::string OrderClaims::text(std::uint32_t unit, std::uint32_t claim) const { return work_text(dag_, member(unit, claim)); }
+std::string OrderClaims::text(std::uint32_t unit, std::uint32_t claim) const {
+  return work_text(dag_, member(unit, claim));
+}
 
 std::string OrderClaims::rank_text(std::uint32_t claim) const {
   const DeviceSet& devices = dag_.device_sets[dag_.claims[claim].devices];
   std::string text;
   for (std::size_t axis = 0; axis < devices.at.size(); ++axis) {
     if (devices.at[axis] == DeviceSet::kWhole) continue;
-    text += (text.empty() ? "" : " ") + std::string(dag_.context->text(dag_.mesh.axes[axis].name)) + "[" + std::to_string(devices.at[axis]) + "]";
+    text += (text.empty() ? "" : " ") + std::string(dag_.context->text(dag_.mesh.axes[axis].name)) +
+            "[" + std::to_string(devices.at[axis]) + "]";
   }
   return text.empty() ? dag_.text(dag_.claims[claim].devices) : text;
 }

@@ -18,10 +18,16 @@ class OrderClaims {
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(claimed_.first_of_claim.size()); }
   /// `edges`: consecutive steps of a claim's order; `named`: (step, communication named after it).
-  std::span<const Adjacency::Pair> edges(std::uint32_t claim) const { return part(claimed_.edges, &ClaimedOrder::First::edge, claim); }
-  std::span<const Adjacency::Pair> named(std::uint32_t claim) const { return part(claimed_.named, &ClaimedOrder::First::named, claim); }
+  std::span<const Adjacency::Pair> edges(std::uint32_t claim) const {
+    return part(claimed_.edges, &ClaimedOrder::First::edge, claim);
+  }
+  std::span<const Adjacency::Pair> named(std::uint32_t claim) const {
+    return part(claimed_.named, &ClaimedOrder::First::named, claim);
+  }
   /// (named communication, later work that makes its values).
-  std::span<const Adjacency::Pair> late(std::uint32_t claim) const { return part(claimed_.late, &ClaimedOrder::First::late, claim); }
+  std::span<const Adjacency::Pair> late(std::uint32_t claim) const {
+    return part(claimed_.late, &ClaimedOrder::First::late, claim);
+  }
   /// The chunks of a claim's order, in text order.
   const std::vector<std::uint32_t>& units(std::uint32_t claim) const { return units_[claim]; }
 
@@ -38,9 +44,12 @@ class OrderClaims {
   std::string rank_text(std::uint32_t claim) const;
 
  private:
-  std::span<const Adjacency::Pair> part(std::span<const Adjacency::Pair> all, std::uint32_t ClaimedOrder::First::*first, std::uint32_t claim) const {
+  std::span<const Adjacency::Pair> part(std::span<const Adjacency::Pair> all,
+                                        std::uint32_t ClaimedOrder::First::* first,
+                                        std::uint32_t claim) const {
     const std::size_t begin = claimed_.first_of_claim[claim].*first;
-    const std::size_t end = claim + 1 < size() ? claimed_.first_of_claim[claim + 1].*first : all.size();
+    const std::size_t end =
+        claim + 1 < size() ? claimed_.first_of_claim[claim + 1].*first : all.size();
     return all.subspan(begin, end - begin);
   }
 

@@ -22,7 +22,12 @@ constexpr std::size_t kRows = 8;
 class Deadlock {
  public:
   Deadlock(const OrderClaims& claims, const WorkGraph& graph, std::span<const std::uint32_t> done)
-      : claims_(claims), graph_(graph), stuck_(graph.units(), true), owners_(graph.units()), steps_(graph.units()), seen_(graph.units(), kNone) {
+      : claims_(claims),
+        graph_(graph),
+        stuck_(graph.units(), true),
+        owners_(graph.units()),
+        steps_(graph.units()),
+        seen_(graph.units(), kNone) {
     for (const std::uint32_t unit : done) stuck_[unit] = false;
     std::vector<Adjacency::Pair> needs;
     for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
@@ -48,7 +53,8 @@ class Deadlock {
     }
     for (std::uint32_t claim = 0; claim < claims.size(); ++claim) {
       const std::vector<std::uint32_t>& own = claims.units(claim);
-      const auto first = std::find_if(own.begin(), own.end(), [&](std::uint32_t unit) { return stuck_[unit]; });
+      const auto first =
+          std::find_if(own.begin(), own.end(), [&](std::uint32_t unit) { return stuck_[unit]; });
       if (first != own.end()) place_before(claim, *first);
       for (const auto& [before, unit] : claims.named(claim)) {
         if (stuck_[before]) place_before(claim, unit);
@@ -79,10 +85,12 @@ class Deadlock {
   /// The place at which the rank is stuck before it reaches a unit of its order.
   std::uint32_t place_before(std::uint32_t claim, std::uint32_t unit) {
     const auto step = [&](std::uint32_t at) {
-      return std::find_if(steps_[at].begin(), steps_[at].end(), [&](const Step& each) { return each.claim == claim; });
+      return std::find_if(steps_[at].begin(), steps_[at].end(),
+                          [&](const Step& each) { return each.claim == claim; });
     };
     while (step(unit) != steps_[unit].end()) unit = step(unit)->unit;
-    const auto [found, added] = number_.try_emplace(Step{claim, unit}, static_cast<std::uint32_t>(places_.size()));
+    const auto [found, added] =
+        number_.try_emplace(Step{claim, unit}, static_cast<std::uint32_t>(places_.size()));
     if (added) places_.push_back({claim, unit});
     return found->second;
   }
@@ -103,7 +111,8 @@ class Deadlock {
       for (const std::uint32_t need : needs_.of(queue[i])) {
         if (std::exchange(seen_[need], number) == number) continue;
         for (const std::uint32_t claim : owners_[need]) wish(need, claim);
-        if (owners_[need].empty() || graph_.sort(need) != WorkGraph::Sort::work) queue.push_back(need);
+        if (owners_[need].empty() || graph_.sort(need) != WorkGraph::Sort::work)
+          queue.push_back(need);
       }
     }
   }
@@ -125,7 +134,8 @@ class Deadlock {
           std::vector<Standing> cycle;
           std::uint32_t want = wish.want;
           for (std::uint32_t at = i; at != kNone; at = reached[at].from) {
-            cycle.push_back({places_[reached[at].place].claim, places_[reached[at].place].unit, want});
+            cycle.push_back(
+                {places_[reached[at].place].claim, places_[reached[at].place].unit, want});
             want = reached[at].want;
           }
           std::reverse(cycle.begin(), cycle.end());
@@ -148,15 +158,18 @@ class Deadlock {
   // Per unit: the last place whose search reached it.
   std::vector<std::uint32_t> seen_;
   std::vector<Step> places_;
-  std::map<Step, std::uint32_t> number_;            // of a place
-  std::vector<std::vector<Wish>> wishes_;           // per place
+  std::map<Step, std::uint32_t> number_;   // of a place
+  std::vector<std::vector<Wish>> wishes_;  // per place
 };
 
 /// Whether regions differ only in their index: stages of a partition.
 bool one_name(const Dag& dag) {
-  const auto is_part = [&](const Chunk& chunk) { return chunk.region.valid() && !dag.regions.parent(chunk.region).valid(); };
+  const auto is_part = [&](const Chunk& chunk) {
+    return chunk.region.valid() && !dag.regions.parent(chunk.region).valid();
+  };
   return std::all_of(dag.chunks.begin(), dag.chunks.end(), [&](const Chunk& chunk) {
-    return is_part(chunk) && is_part(dag.chunks.front()) && dag.regions.name(chunk.region) == dag.regions.name(dag.chunks.front().region);
+    return is_part(chunk) && is_part(dag.chunks.front()) &&
+           dag.regions.name(chunk.region) == dag.regions.name(dag.chunks.front().region);
   });
 }
 
@@ -164,11 +177,13 @@ bool one_name(const Dag& dag) {
 /// values, `F0.send`, `B.reduce`.
 std::string cell_text(const Dag& dag, const Node& node, bool with_region) {
   const Node* work = &node;
-  while (!work->chunk.valid()) work = &dag.node(dag.inputs_of(dag.adding_member(*work)).front().source.node);
+  while (!work->chunk.valid())
+    work = &dag.node(dag.inputs_of(dag.adding_member(*work)).front().source.node);
   std::string text(pass_name(work->pass));
   if (with_region) {
     const RegionId region = dag.chunks[work->chunk.index()].region;
-    text += one_name(dag) ? std::to_string(dag.regions.index(region)) : dag.regions.print(region, dag.context->symbols);
+    text += one_name(dag) ? std::to_string(dag.regions.index(region))
+                          : dag.regions.print(region, dag.context->symbols);
   }
   if (node.reduces_gradients()) return text + ".reduce";
   text += (with_region ? "." : "") + std::to_string(Instances(dag).position(node.instance));
@@ -177,19 +192,25 @@ std::string cell_text(const Dag& dag, const Node& node, bool with_region) {
 
 }  // namespace
 
-std::vector<Standing> deadlock_cycle(const OrderClaims& claims, const WorkGraph& graph, std::span<const std::uint32_t> done) {
+std::vector<Standing> deadlock_cycle(const OrderClaims& claims, const WorkGraph& graph,
+                                     std::span<const std::uint32_t> done) {
   return Deadlock(claims, graph, done).cycle();
 }
 
-std::vector<std::string> standing_grid(const Dag& dag, const OrderClaims& claims, const WorkGraph& graph, const Adjacency& more, std::span<const Standing> cycle) {
+std::vector<std::string> standing_grid(const Dag& dag, const OrderClaims& claims,
+                                       const WorkGraph& graph, const Adjacency& more,
+                                       std::span<const Standing> cycle) {
   std::vector<std::uint32_t> start;
   const std::vector<std::uint32_t> done = topological_order(graph, more, start);
   std::vector<bool> is_done(graph.units(), false);
   for (const std::uint32_t unit : done) is_done[unit] = true;
 
   std::vector<Standing> ranks(cycle.begin(), cycle.end());
-  std::sort(ranks.begin(), ranks.end(), [](const Standing& a, const Standing& b) { return a.claim < b.claim; });
-  ranks.erase(std::unique(ranks.begin(), ranks.end(), [](const Standing& a, const Standing& b) { return a.claim == b.claim; }), ranks.end());
+  std::sort(ranks.begin(), ranks.end(),
+            [](const Standing& a, const Standing& b) { return a.claim < b.claim; });
+  ranks.erase(std::unique(ranks.begin(), ranks.end(),
+                          [](const Standing& a, const Standing& b) { return a.claim == b.claim; }),
+              ranks.end());
   const std::size_t left_out = ranks.size() > kRows ? ranks.size() - kRows : 0;
   ranks.resize(ranks.size() - left_out);
 
@@ -197,13 +218,18 @@ std::vector<std::string> standing_grid(const Dag& dag, const OrderClaims& claims
   std::uint32_t last = 0;
   for (const Standing& rank : ranks) {
     const std::vector<std::uint32_t>& units = claims.units(rank.claim);
-    const auto region = [&](std::uint32_t unit) { return dag.chunks[dag.node(graph.front(unit)).chunk.index()].region; };
-    const bool with_region = std::any_of(units.begin(), units.end(), [&](std::uint32_t unit) { return region(unit) != region(units.front()); });
+    const auto region = [&](std::uint32_t unit) {
+      return dag.chunks[dag.node(graph.front(unit)).chunk.index()].region;
+    };
+    const bool with_region = std::any_of(units.begin(), units.end(), [&](std::uint32_t unit) {
+      return region(unit) != region(units.front());
+    });
     std::vector<std::uint32_t> ran;
     for (const std::uint32_t unit : units) {
       if (is_done[unit]) ran.push_back(unit);
     }
-    std::stable_sort(ran.begin(), ran.end(), [&](std::uint32_t a, std::uint32_t b) { return start[a] < start[b]; });
+    std::stable_sort(ran.begin(), ran.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return start[a] < start[b]; });
     std::vector<GridCell>& cells = rows.emplace_back();
     std::uint32_t free = 0;
     for (const std::uint32_t unit : ran) {  // members of a group one after the other
@@ -211,7 +237,10 @@ std::vector<std::string> standing_grid(const Dag& dag, const OrderClaims& claims
       free = at + graph.duration(unit);
       cells.push_back({at, free, cell_text(dag, dag.node(graph.front(unit)), with_region), false});
     }
-    cells.push_back({free, free + 1, "[" + cell_text(dag, dag.node(claims.member(rank.at, rank.claim)), with_region) + "]", false});
+    cells.push_back(
+        {free, free + 1,
+         "[" + cell_text(dag, dag.node(claims.member(rank.at, rank.claim)), with_region) + "]",
+         false});
     last = std::max(last, free);
   }
 
@@ -219,7 +248,9 @@ std::vector<std::string> standing_grid(const Dag& dag, const OrderClaims& claims
   std::size_t width = 1, name = 0;
   for (const std::vector<GridCell>& cells : rows) {
     for (const GridCell& cell : cells) {
-      if (cell.end > first) width = std::max(width, (cell.text.size() + cell.end - cell.start) / (cell.end - cell.start));
+      if (cell.end > first)
+        width =
+            std::max(width, (cell.text.size() + cell.end - cell.start) / (cell.end - cell.start));
     }
   }
   for (const Standing& rank : ranks) name = std::max(name, claims.rank_text(rank.claim).size());

@@ -16,7 +16,7 @@ namespace piper::passes {
 /// A stuck rank.
 struct Standing {
   std::uint32_t claim;
-  std::uint32_t at;    // the next unit of its order
+  std::uint32_t at;  // the next unit of its order
   // The unit that `at` waits for; it is the next unit of the next rank of the cycle, or a later
   // one.
   std::uint32_t want;
@@ -24,10 +24,13 @@ struct Standing {
 
 /// The shortest cycle of ranks: each waits for the next, the last for the first. `done`: the units
 /// that a topological sort of `graph` and the edges of the claims reached.
-std::vector<Standing> deadlock_cycle(const OrderClaims& claims, const WorkGraph& graph, std::span<const std::uint32_t> done);
+std::vector<Standing> deadlock_cycle(const OrderClaims& claims, const WorkGraph& graph,
+                                     std::span<const std::uint32_t> done);
 
 /// The operations of the stuck ranks so far, at unit times, one line each, with the next operation
 /// in brackets. Shows the end of long orders, and some of many ranks.
-std::vector<std::string> standing_grid(const dag::Dag& dag, const OrderClaims& claims, const WorkGraph& graph, const Adjacency& more, std::span<const Standing> cycle);
+std::vector<std::string> standing_grid(const dag::Dag& dag, const OrderClaims& claims,
+                                       const WorkGraph& graph, const Adjacency& more,
+                                       std::span<const Standing> cycle);
 
 }  // namespace piper::passes

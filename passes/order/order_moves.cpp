@@ -66,7 +66,8 @@ void put_behind(Changed& order, std::uint32_t unit, std::uint32_t place) {
 
 class Search {
  public:
-  Search(const Dag& dag, const OrderClaims& claims, const WorkGraph& graph) : dag_(dag), claims_(claims), graph_(graph) {}
+  Search(const Dag& dag, const OrderClaims& claims, const WorkGraph& graph)
+      : dag_(dag), claims_(claims), graph_(graph) {}
 
   std::optional<std::string> find(std::span<const Standing> cycle) {
     // The cycle contains, per rank, an order edge from the operation at which it is stuck to one
@@ -93,15 +94,18 @@ class Search {
   using Orders = std::vector<std::pair<std::uint32_t, Changed>>;
 
   Changed order_of(std::uint32_t claim) const {
-    const auto edges = claims_.edges(claim), named = claims_.named(claim), late = claims_.late(claim);
-    return {Edges(edges.begin(), edges.end()), Edges(named.begin(), named.end()), Edges(late.begin(), late.end())};
+    const auto edges = claims_.edges(claim), named = claims_.named(claim),
+               late = claims_.late(claim);
+    return {Edges(edges.begin(), edges.end()), Edges(named.begin(), named.end()),
+            Edges(late.begin(), late.end())};
   }
 
   /// The edges of all claims, some of them changed.
   Edges with(const Orders& changed) const {
     Edges all;
     for (std::uint32_t claim = 0; claim < claims_.size(); ++claim) {
-      const auto found = std::find_if(changed.begin(), changed.end(), [&](const auto& each) { return each.first == claim; });
+      const auto found = std::find_if(changed.begin(), changed.end(),
+                                      [&](const auto& each) { return each.first == claim; });
       const Changed own = found == changed.end() ? order_of(claim) : found->second;
       all.insert(all.end(), own.edges.begin(), own.edges.end());
       all.insert(all.end(), own.named.begin(), own.named.end());
@@ -111,7 +115,9 @@ class Search {
   }
 
   /// Whether a topological order of all work exists with these edges.
-  bool is_legal(const Edges& orders) const { return topological_order(graph_, Adjacency(graph_.units(), orders)).size() == graph_.units(); }
+  bool is_legal(const Edges& orders) const {
+    return topological_order(graph_, Adjacency(graph_.units(), orders)).size() == graph_.units();
+  }
 
   /// The units that need the unit, in the data flow and these orders, or the units that it needs.
   std::vector<bool> reached_from(std::uint32_t unit, const Edges& orders, bool backwards) const {
@@ -150,7 +156,8 @@ class Search {
     const auto is_bound = [&](std::uint32_t each) { return each != unit && bound[each]; };
     const auto first = std::find_if(units.begin(), units.end(), is_bound);
     if (first == units.end()) return std::nullopt;
-    const std::uint32_t place = later ? *std::find_if(units.rbegin(), units.rend(), is_bound) : *first;
+    const std::uint32_t place =
+        later ? *std::find_if(units.rbegin(), units.rend(), is_bound) : *first;
     if (!chunk) {  // communication waits for the previous step of the order
       if (later) order.named.emplace_back(place, unit);
       for (const std::uint32_t each : before(order.edges, place)) {
@@ -162,13 +169,15 @@ class Search {
       put_before(order, unit, place);
     }
     if (!is_legal(with({{claim, std::move(order)}}))) return std::nullopt;
-    const std::string moved = claims_.text(unit, claim) + (later ? "` behind `" : "` before `") + claims_.text(place, claim);
+    const std::string moved = claims_.text(unit, claim) + (later ? "` behind `" : "` before `") +
+                              claims_.text(place, claim);
     return "in the order of `" + claims_.rank_text(claim) + "`, move `" + moved + "`";
   }
 
   /// A line that is written once may run many times: swaps two consecutive operations of the text
   /// everywhere.
-  std::optional<std::string> swap_lines(std::uint32_t claim, std::uint32_t wanted, std::uint32_t at) {
+  std::optional<std::string> swap_lines(std::uint32_t claim, std::uint32_t wanted,
+                                        std::uint32_t at) {
     if (++tries_ > kMaxTries) return std::nullopt;
     const SourceRange first = range(at, claim), second = range(wanted, claim);
     const std::string first_text = source(first), second_text = source(second);
@@ -177,7 +186,7 @@ class Search {
     for (std::uint32_t each = 0; each < claims_.size(); ++each) {
       std::vector<std::uint32_t> units = claims_.units(each);
       Changed order = order_of(each);
-      if (units.empty()) continue;  // it has no order
+      if (units.empty()) continue;                                      // it has no order
       if (order.edges.size() + 1 != units.size()) return std::nullopt;  // groups
       const auto while_at = [&](std::size_t i, SourceRange place) {
         while (i < units.size() && range(units[i], each) == place) ++i;
@@ -186,18 +195,23 @@ class Search {
       for (std::size_t i = 0, end = 0; i < units.size(); i = end) {
         const std::size_t middle = while_at(i, first);
         end = middle > i ? while_at(middle, second) : i + 1;
-        const auto at = [&](std::size_t k) { return units.begin() + static_cast<std::ptrdiff_t>(k); };
+        const auto at = [&](std::size_t k) {
+          return units.begin() + static_cast<std::ptrdiff_t>(k);
+        };
         if (middle > i) std::rotate(at(i), at(middle), at(end));
       }
       order.edges.clear();
-      for (std::size_t i = 0; i + 1 < units.size(); ++i) order.edges.emplace_back(units[i], units[i + 1]);
+      for (std::size_t i = 0; i + 1 < units.size(); ++i)
+        order.edges.emplace_back(units[i], units[i + 1]);
       changed.emplace_back(each, std::move(order));
     }
     if (!is_legal(with(changed))) return std::nullopt;
     return "put `" + second_text + "` before `" + first_text + "`";
   }
 
-  SourceRange range(std::uint32_t unit, std::uint32_t claim) const { return dag_.context->locations.primary(claims_.loc(unit, claim)); }
+  SourceRange range(std::uint32_t unit, std::uint32_t claim) const {
+    return dag_.context->locations.primary(claims_.loc(unit, claim));
+  }
 
   /// The source text of a range; empty if unknown.
   std::string source(SourceRange range) const {
@@ -214,7 +228,8 @@ class Search {
 
 }  // namespace
 
-std::optional<std::string> legal_change(const Dag& dag, const OrderClaims& claims, const WorkGraph& graph, std::span<const Standing> cycle) {
+std::optional<std::string> legal_change(const Dag& dag, const OrderClaims& claims,
+                                        const WorkGraph& graph, std::span<const Standing> cycle) {
   return Search(dag, claims, graph).find(cycle);
 }
 

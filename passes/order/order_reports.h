@@ -31,7 +31,8 @@ struct NamedNode {
 class OrderReports {
  public:
   /// All must outlive the reports.
-  OrderReports(const dag::Dag& dag, const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink)
+  OrderReports(const dag::Dag& dag, const directive::Strategy& strategy, Selection& selection,
+               DiagnosticSink& sink)
       : dag_(dag), strategy_(strategy), selection_(selection), sink_(sink) {}
 
   /// The rank covers devices with different work: `node` runs on some of them.
@@ -53,14 +54,19 @@ class OrderReports {
   void gathered_late(const RankOp& at, dag::NodeId node, LocId where);
   /// Communication that one rank names after some work, and another rank with the same work
   /// elsewhere; null: nowhere.
-  void named_apart(const RankOp& at, const std::vector<dag::NodeId>& behind, const directive::RankSteps& other, const RankOp* other_at, const std::vector<dag::NodeId>& other_behind);
+  void named_apart(const RankOp& at, const std::vector<dag::NodeId>& behind,
+                   const directive::RankSteps& other, const RankOp* other_at,
+                   const std::vector<dag::NodeId>& other_behind);
   /// An all-gather of this rank and one in the order of replicas serve overlapping but different
   /// work.
-  void gathered_differently(const directive::RankSteps& rank, const dag::Dag::GatherInterval& gather, const dag::Dag::GatherInterval& other);
+  void gathered_differently(const directive::RankSteps& rank,
+                            const dag::Dag::GatherInterval& gather,
+                            const dag::Dag::GatherInterval& other);
 
  private:
   /// The text of an operation, with its indices: `B stage[1].reduce mb[0]`.
-  std::string op_text(const RankOp& at, Pass pass, directive::CommClass part, bool with_dims = true) const;
+  std::string op_text(const RankOp& at, Pass pass, directive::CommClass part,
+                      bool with_dims = true) const;
   /// The line that places it; null if unknown.
   const directive::Place* place_of(dag::NodeId node);
 

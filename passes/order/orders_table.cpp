@@ -26,7 +26,9 @@ struct Dims {
     }
   }
   static std::uint32_t at(const Instance& instance, std::size_t dim) {
-    return dim == kMaxSplitDims || instance.at[dim] == Instance::kNone ? 0 : static_cast<std::uint32_t>(instance.at[dim]);
+    return dim == kMaxSplitDims || instance.at[dim] == Instance::kNone
+               ? 0
+               : static_cast<std::uint32_t>(instance.at[dim]);
   }
 };
 
@@ -49,7 +51,8 @@ class Table {
       const RegionId region = dag_.chunks[node.chunk.index()].region;
       OrdersTable::Op op;
       op.pass = node.pass;
-      if (dag_.stages.valid() && region.valid()) op.stage = dag_.regions.coordinate(region, dag_.stages);
+      if (dag_.stages.valid() && region.valid())
+        op.stage = dag_.regions.coordinate(region, dag_.stages);
       op.copy = Dims::at(node.instance, dims_.copy);
       op.slice = Dims::at(node.instance, dims_.slice);
       op.mb = op.copy * per_copy + Dims::at(node.instance, dims_.mb);
@@ -58,7 +61,8 @@ class Table {
       op.first = op.last = id;
       op.offloads = leaves_[id.index()];
       op.fetches = returns_[id.index()];
-      if (!dag_.group.empty() && dag_.group[id.index()] != Dag::kNoGroup) op.group = dag_.group[id.index()];
+      if (!dag_.group.empty() && dag_.group[id.index()] != Dag::kNoGroup)
+        op.group = dag_.group[id.index()];
       for (const std::uint32_t row : rows_of_[node.devices.index()]) {
         out_.rows[row].ops.push_back(op);
       }
@@ -78,7 +82,9 @@ class Table {
   void find_copies() {
     leaves_.assign(dag_.nodes.size(), false);
     returns_.assign(dag_.nodes.size(), false);
-    if (std::none_of(dag_.nodes.begin(), dag_.nodes.end(), [](const Node& node) { return copies_to_or_from_host(node.kind); })) return;
+    if (std::none_of(dag_.nodes.begin(), dag_.nodes.end(),
+                     [](const Node& node) { return copies_to_or_from_host(node.kind); }))
+      return;
     for (std::size_t n = 0; n < dag_.nodes.size(); ++n) {
       const Node& node = dag_.nodes[n];
       if (!leaves_device(node.kind) && !runs_body(node.kind)) continue;
@@ -92,7 +98,8 @@ class Table {
 
   /// The same stage, instance and place in the order.
   bool beside(const OrdersTable::Op& a, const OrdersTable::Op& b) const {
-    return a.stage && a.stage == b.stage && a.devices == b.devices && a.group == b.group && dag_.node(a.first).instance == dag_.node(b.first).instance;
+    return a.stage && a.stage == b.stage && a.devices == b.devices && a.group == b.group &&
+           dag_.node(a.first).instance == dag_.node(b.first).instance;
   }
 
   /// Joins chunks to operations.
@@ -116,7 +123,8 @@ class Table {
       ops[i].first_node = static_cast<std::uint32_t>(row.nodes.size());
       ops[i].num_nodes = static_cast<std::uint32_t>(nodes[i].size());
       row.nodes.insert(row.nodes.end(), nodes[i].begin(), nodes[i].end());
-      const bool whole = ops[i].stage && (nodes[i].size() > 1 || segments_of_stage(*ops[i].stage, ops[i].pass) == 1);
+      const bool whole = ops[i].stage && (nodes[i].size() > 1 ||
+                                          segments_of_stage(*ops[i].stage, ops[i].pass) == 1);
       ops[i].region = whole ? stage_text(*ops[i].stage) : texts_.of(dag_.node(ops[i].first).chunk);
       ops[i].part_of_stage = ops[i].stage && ops[i].region != stage_text(*ops[i].stage);
     }
@@ -124,7 +132,9 @@ class Table {
   }
 
   /// How many chunks of a stage run in a pass.
-  std::uint32_t segments_of_stage(std::uint32_t stage, Pass pass) const { return stage < segments_.size() ? segments_[stage][static_cast<std::size_t>(pass)] : 0; }
+  std::uint32_t segments_of_stage(std::uint32_t stage, Pass pass) const {
+    return stage < segments_.size() ? segments_[stage][static_cast<std::size_t>(pass)] : 0;
+  }
 
   void find_waited_for() {
     waited_for_.assign(dag_.nodes.size(), false);
@@ -135,26 +145,37 @@ class Table {
 
   void count_segments() {
     for (const Chunk& chunk : dag_.chunks) {
-      const auto stage = dag_.stages.valid() && chunk.region.valid() ? dag_.regions.coordinate(chunk.region, dag_.stages) : std::nullopt;
+      const auto stage = dag_.stages.valid() && chunk.region.valid()
+                             ? dag_.regions.coordinate(chunk.region, dag_.stages)
+                             : std::nullopt;
       if (!stage) continue;
       if (segments_.size() <= *stage) segments_.resize(*stage + 1, {});
-      for (std::size_t pass = 0; pass < kPasses; ++pass) segments_[*stage][pass] += chunk.bodies[pass].valid() ? 1 : 0;
+      for (std::size_t pass = 0; pass < kPasses; ++pass)
+        segments_[*stage][pass] += chunk.bodies[pass].valid() ? 1 : 0;
     }
   }
 
   /// The operation that a chunk continues; the number of operations if it begins one. The `R`s of
   /// several chunks alternate with their backwards, and become one operation before the backward,
   /// unless named communication that they may need waits for a chunk of the backward.
-  std::size_t operation_of(const OrdersTable::Op& segment, std::vector<OrdersTable::Op>& ops, std::vector<std::vector<NodeId>>& nodes) const {
+  std::size_t operation_of(const OrdersTable::Op& segment, std::vector<OrdersTable::Op>& ops,
+                           std::vector<std::vector<NodeId>>& nodes) const {
     const std::size_t none = ops.size();
     if (none == 0 || !beside(ops.back(), segment)) return none;
     if (ops.back().pass == segment.pass) return none - 1;
-    if (none == 1 || !beside(ops[none - 2], segment) || ops[none - 2].pass != segment.pass) return none;
-    const auto comes_back = [](Pass pass) { return pass == Pass::R || pass == Pass::B || pass == Pass::BI; };
+    if (none == 1 || !beside(ops[none - 2], segment) || ops[none - 2].pass != segment.pass)
+      return none;
+    const auto comes_back = [](Pass pass) {
+      return pass == Pass::R || pass == Pass::B || pass == Pass::BI;
+    };
     const Pass between = ops.back().pass;
-    if (!comes_back(between) || !comes_back(segment.pass) || (between == Pass::R) == (segment.pass == Pass::R)) return none;
+    if (!comes_back(between) || !comes_back(segment.pass) ||
+        (between == Pass::R) == (segment.pass == Pass::R))
+      return none;
     const auto is_waited_for = [&](NodeId node) { return waited_for_[node.index()]; };
-    if (std::any_of(nodes[none - 2].begin(), nodes[none - 2].end(), is_waited_for) || std::any_of(nodes[none - 1].begin(), nodes[none - 1].end(), is_waited_for)) return none;
+    if (std::any_of(nodes[none - 2].begin(), nodes[none - 2].end(), is_waited_for) ||
+        std::any_of(nodes[none - 1].begin(), nodes[none - 1].end(), is_waited_for))
+      return none;
     if (between == Pass::R) {
       std::swap(ops[none - 2], ops[none - 1]);
       std::swap(nodes[none - 2], nodes[none - 1]);
@@ -163,7 +184,9 @@ class Table {
     return segment.pass == Pass::R ? none - 2 : none - 1;
   }
 
-  std::string stage_text(std::uint32_t stage) const { return std::string(dag_.context->text(dag_.stages)) + "[" + std::to_string(stage) + "]"; }
+  std::string stage_text(std::uint32_t stage) const {
+    return std::string(dag_.context->text(dag_.stages)) + "[" + std::to_string(stage) + "]";
+  }
 
   /// Claimed ranks, then the smallest sets with chunks that intersect no claim.
   void choose_rows() {
@@ -185,7 +208,8 @@ class Table {
       }
       if (own) rows.push_back(id);
     }
-    std::sort(rows.begin(), rows.end(), [&](DeviceSetId a, DeviceSetId b) { return set(a).at < set(b).at; });
+    std::sort(rows.begin(), rows.end(),
+              [&](DeviceSetId a, DeviceSetId b) { return set(a).at < set(b).at; });
     rows_of_.resize(used.size());
     for (std::uint32_t row = 0; row < rows.size(); ++row) {
       out_.rows.push_back({rows[row], {}, {}});
@@ -215,7 +239,8 @@ class Table {
   void finish_placement() {
     if (!single_ || out_.stages == 0) return;
     for (const std::vector<std::uint32_t>& rows : placed_) {
-      if (rows.size() != out_.stages || std::find(rows.begin(), rows.end(), kNoRow) != rows.end()) return;
+      if (rows.size() != out_.stages || std::find(rows.begin(), rows.end(), kNoRow) != rows.end())
+        return;
     }
     out_.placement = std::move(placed_);
   }
@@ -223,14 +248,21 @@ class Table {
   /// A region whose segments are placed or ordered separately runs as several operations with one
   /// name. A backward has the number of its forward.
   void number_parts(std::vector<OrdersTable::Op>& ops) const {
-    const auto name = [](const OrdersTable::Op& op) { return std::tie(op.pass, op.region, op.mb, op.slice); };
-    const auto chunk = [&](const OrdersTable::Op& op) { return std::min(dag_.node(op.first).chunk, dag_.node(op.last).chunk); };
+    const auto name = [](const OrdersTable::Op& op) {
+      return std::tie(op.pass, op.region, op.mb, op.slice);
+    };
+    const auto chunk = [&](const OrdersTable::Op& op) {
+      return std::min(dag_.node(op.first).chunk, dag_.node(op.last).chunk);
+    };
     std::vector<OrdersTable::Op*> sorted;
     for (OrdersTable::Op& op : ops) sorted.push_back(&op);
-    std::sort(sorted.begin(), sorted.end(), [&](const auto* a, const auto* b) { return std::tuple(name(*a), chunk(*a)) < std::tuple(name(*b), chunk(*b)); });
+    std::sort(sorted.begin(), sorted.end(), [&](const auto* a, const auto* b) {
+      return std::tuple(name(*a), chunk(*a)) < std::tuple(name(*b), chunk(*b));
+    });
     for (std::size_t i = 0, next = 0; i < sorted.size(); i = next) {
       while (next < sorted.size() && name(*sorted[next]) == name(*sorted[i])) ++next;
-      for (std::size_t k = i; next > i + 1 && k < next; ++k) sorted[k]->part = static_cast<std::uint32_t>(k - i);
+      for (std::size_t k = i; next > i + 1 && k < next; ++k)
+        sorted[k]->part = static_cast<std::uint32_t>(k - i);
     }
   }
 
@@ -239,7 +271,8 @@ class Table {
   /// in the same body.
   void members_in_text_order(std::vector<OrdersTable::Op>& ops) const {
     const auto before = [&](const OrdersTable::Op& a, const OrdersTable::Op& b) {
-      const std::vector<SourceRange> x = dag_.context->locations.frames(a.loc), y = dag_.context->locations.frames(b.loc);
+      const std::vector<SourceRange> x = dag_.context->locations.frames(a.loc),
+                                     y = dag_.context->locations.frames(b.loc);
       for (std::size_t i = 1; i <= std::min(x.size(), y.size()); ++i) {
         const SourceRange &p = x[x.size() - i], &q = y[y.size() - i];
         if (p.begin != q.begin) return p.begin < q.begin;
@@ -249,7 +282,9 @@ class Table {
     for (std::size_t i = 0; i < ops.size();) {
       std::size_t next = i + 1;
       while (ops[i].group && next < ops.size() && ops[next].group == ops[i].group) ++next;
-      if (next > i + 1) std::stable_sort(ops.begin() + static_cast<std::ptrdiff_t>(i), ops.begin() + static_cast<std::ptrdiff_t>(next), before);
+      if (next > i + 1)
+        std::stable_sort(ops.begin() + static_cast<std::ptrdiff_t>(i),
+                         ops.begin() + static_cast<std::ptrdiff_t>(next), before);
       i = next;
     }
   }
@@ -265,7 +300,7 @@ class Table {
   std::vector<bool> leaves_, returns_;
   // Per device set with chunks: the rows that it contains.
   std::vector<std::vector<std::uint32_t>> rows_of_;
-  std::vector<std::vector<std::uint32_t>> placed_;   // per copy: the row of each stage
+  std::vector<std::vector<std::uint32_t>> placed_;  // per copy: the row of each stage
   bool single_ = true;
 };
 

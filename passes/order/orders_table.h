@@ -19,10 +19,10 @@ namespace piper::passes {
 struct OrdersTable {
   struct Op {
     Pass pass = Pass::F;
-    std::string region;                   // `stage[2]`, `block[1].rest[0]`: the text of a selector
+    std::string region;  // `stage[2]`, `block[1].rest[0]`: the text of a selector
     // The region has further coordinates: `stage[0].block[1]`, `left[0].stage[0]`.
     bool part_of_stage = false;
-    std::optional<std::uint32_t> stage;   // with a single partition
+    std::optional<std::uint32_t> stage;  // with a single partition
     // Over the whole batch: copy 1 continues where copy 0 ends.
     std::uint32_t mb = 0;
     std::uint32_t copy = 0, slice = 0;
@@ -37,7 +37,7 @@ struct OrdersTable {
     std::optional<std::uint32_t> group;
     DeviceSetId devices;
     LocId loc;
-    dag::NodeId first, last;              // its chunks, as they run
+    dag::NodeId first, last;                      // its chunks, as they run
     std::uint32_t first_node = 0, num_nodes = 0;  // all of its chunks: into Row::nodes
   };
   struct Row {
@@ -46,8 +46,8 @@ struct OrdersTable {
     // Chunks of the operations, one after the other.
     std::vector<dag::NodeId> nodes;
   };
-  std::vector<Row> rows;                                // ascending by coordinates
-  std::uint32_t stages = 0;                             // 0: no single partition
+  std::vector<Row> rows;     // ascending by coordinates
+  std::uint32_t stages = 0;  // 0: no single partition
   std::uint32_t microbatches = 1;
   // Per copy: the row of every stage; empty: there is no single one, and every operation has its
   // devices.

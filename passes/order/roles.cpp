@@ -23,13 +23,15 @@ struct Pattern {
   std::map<std::vector<std::int32_t>, std::uint32_t> sets;
 };
 
-std::vector<std::uint32_t> sets_holding(const std::vector<Pattern>& patterns, const std::vector<std::int32_t>& at) {
+std::vector<std::uint32_t> sets_holding(const std::vector<Pattern>& patterns,
+                                        const std::vector<std::int32_t>& at) {
   std::vector<std::uint32_t> sets;
   std::vector<std::int32_t> key;
   for (const Pattern& pattern : patterns) {
     key.clear();
     for (const std::size_t axis : pattern.fixed) key.push_back(at[axis]);
-    if (const auto found = pattern.sets.find(key); found != pattern.sets.end()) sets.push_back(found->second);
+    if (const auto found = pattern.sets.find(key); found != pattern.sets.end())
+      sets.push_back(found->second);
   }
   std::sort(sets.begin(), sets.end());
   return sets;
@@ -47,7 +49,9 @@ void merge_along(std::vector<Cell>& cells, std::size_t axis, std::size_t classes
   std::vector<bool> removed(cells.size(), false);
   for (const auto& [row, members] : rows) {
     if (members.size() != classes) continue;
-    const bool equal = std::all_of(members.begin(), members.end(), [&](std::size_t i) { return cells[i].sets == cells[members[0]].sets; });
+    const bool equal = std::all_of(members.begin(), members.end(), [&](std::size_t i) {
+      return cells[i].sets == cells[members[0]].sets;
+    });
     if (!equal) continue;
     cells[members[0]].at[axis] = DeviceSet::kWhole;
     for (std::size_t k = 1; k < members.size(); ++k) removed[members[k]] = true;
@@ -96,12 +100,14 @@ std::vector<Pattern> patterns_of(const Dag& dag, const std::vector<std::uint8_t>
 }
 
 /// Per axis the coordinates that some set fixes, then kWhole for the others if there are any.
-std::vector<std::vector<std::int32_t>> classes_of(const Mesh& mesh, const std::vector<Pattern>& patterns) {
+std::vector<std::vector<std::int32_t>> classes_of(const Mesh& mesh,
+                                                  const std::vector<Pattern>& patterns) {
   std::vector<std::vector<bool>> singled(mesh.axes.size());
   for (std::size_t i = 0; i < singled.size(); ++i) singled[i].assign(mesh.axes[i].size, false);
   for (const Pattern& pattern : patterns) {
     for (const auto& [key, set] : pattern.sets) {
-      for (std::size_t k = 0; k < key.size(); ++k) singled[pattern.fixed[k]][static_cast<std::size_t>(key[k])] = true;
+      for (std::size_t k = 0; k < key.size(); ++k)
+        singled[pattern.fixed[k]][static_cast<std::size_t>(key[k])] = true;
     }
   }
   std::vector<std::vector<std::int32_t>> classes(singled.size());
@@ -116,7 +122,8 @@ std::vector<std::vector<std::int32_t>> classes_of(const Mesh& mesh, const std::v
 
 /// Every combination of classes.
 std::vector<Cell> product(const std::vector<std::vector<std::int32_t>>& classes) {
-  std::vector<Cell> cells(1, Cell{std::vector<std::int32_t>(classes.size(), DeviceSet::kWhole), {}});
+  std::vector<Cell> cells(1,
+                          Cell{std::vector<std::int32_t>(classes.size(), DeviceSet::kWhole), {}});
   for (std::size_t i = 0; i < classes.size(); ++i) {
     std::vector<Cell> next;
     next.reserve(cells.size() * classes[i].size());
@@ -140,7 +147,8 @@ std::vector<Cell> cells_of(const Mesh& mesh, const std::vector<Pattern>& pattern
   // its own".
   const std::size_t axes = classes.size();
   std::vector<bool> mixed(axes);
-  for (std::size_t i = 0; i < axes; ++i) mixed[i] = classes[i].size() > 1 && classes[i].back() == DeviceSet::kWhole;
+  for (std::size_t i = 0; i < axes; ++i)
+    mixed[i] = classes[i].size() > 1 && classes[i].back() == DeviceSet::kWhole;
   for (std::size_t i = 0; i < axes; ++i) {
     bool clear = true;
     for (std::size_t j = 0; j < axes; ++j) clear = clear && (j == i || !mixed[j]);
@@ -148,8 +156,10 @@ std::vector<Cell> cells_of(const Mesh& mesh, const std::vector<Pattern>& pattern
   }
   // kWhole, read as unsigned, comes after every coordinate.
   std::sort(cells.begin(), cells.end(), [](const Cell& a, const Cell& b) {
-    return std::lexicographical_compare(a.at.begin(), a.at.end(), b.at.begin(), b.at.end(),
-                                        [](std::int32_t x, std::int32_t y) { return static_cast<std::uint32_t>(x) < static_cast<std::uint32_t>(y); });
+    return std::lexicographical_compare(
+        a.at.begin(), a.at.end(), b.at.begin(), b.at.end(), [](std::int32_t x, std::int32_t y) {
+          return static_cast<std::uint32_t>(x) < static_cast<std::uint32_t>(y);
+        });
   });
   return cells;
 }
@@ -166,8 +176,10 @@ RoleTable::RoleTable(const Dag& dag, std::span<const DeviceSetId> more) {
   role_pool_.resize(first_role_.back());
   std::vector<std::uint32_t> next(first_role_.begin(), first_role_.end() - 1);
   for (std::size_t role = 0; role < cells.size(); ++role) {
-    for (const std::uint32_t set : cells[role].sets) role_pool_[next[set]++] = static_cast<std::uint32_t>(role);
-    names_.push_back(dag.context->symbol(place_name({cells[role].at}, dag.mesh, dag.context->symbols)));
+    for (const std::uint32_t set : cells[role].sets)
+      role_pool_[next[set]++] = static_cast<std::uint32_t>(role);
+    names_.push_back(
+        dag.context->symbol(place_name({cells[role].at}, dag.mesh, dag.context->symbols)));
     at_.push_back(std::move(cells[role].at));
   }
 }
@@ -207,11 +219,13 @@ void RoleNodes::put(std::span<const NodeId> order, const RoleTable& roles) {
   std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
   for (const NodeId node : order) {
     if (!devices_[node.index()].valid()) continue;
-    for (const std::uint32_t role : roles.roles_of(devices_[node.index()])) nodes_[next[role]++] = node;
+    for (const std::uint32_t role : roles.roles_of(devices_[node.index()]))
+      nodes_[next[role]++] = node;
   }
 }
 
-std::size_t role_of_device(std::span<const std::vector<std::int32_t>> at, const std::vector<std::uint32_t>& coordinates) {
+std::size_t role_of_device(std::span<const std::vector<std::int32_t>> at,
+                           const std::vector<std::uint32_t>& coordinates) {
   std::size_t best = at.size();
   std::size_t best_fixed = 0;
   for (std::size_t role = 0; role < at.size(); ++role) {

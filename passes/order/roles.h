@@ -27,7 +27,8 @@ class RoleTable {
   Symbol name(std::size_t role) const { return names_[role]; }
   /// The roles inside a set, ascending; none for a set that was not in use.
   std::span<const std::uint32_t> roles_of(DeviceSetId set) const {
-    return {role_pool_.data() + first_role_[set.index()], first_role_[set.index() + 1] - first_role_[set.index()]};
+    return {role_pool_.data() + first_role_[set.index()],
+            first_role_[set.index() + 1] - first_role_[set.index()]};
   }
   bool in(DeviceSetId set, std::size_t role) const;
   /// Every device of `inner` is in `outer`. Both in use.
@@ -49,11 +50,13 @@ class RoleNodes {
   /// `order`: all nodes. To be called once.
   void put(std::span<const dag::NodeId> order, const RoleTable& roles);
 
-  std::span<const dag::NodeId> of(std::size_t role) const { return std::span(nodes_).subspan(first_[role], first_[role + 1] - first_[role]); }
+  std::span<const dag::NodeId> of(std::size_t role) const {
+    return std::span(nodes_).subspan(first_[role], first_[role + 1] - first_[role]);
+  }
   std::size_t size() const { return nodes_.size(); }
 
  private:
-  std::vector<std::uint32_t> first_;   // per role, one more
+  std::vector<std::uint32_t> first_;  // per role, one more
   // Per node, in a compact table, because the order visits nodes at random; invalid: no role runs
   // it.
   std::vector<DeviceSetId> devices_;
@@ -62,6 +65,7 @@ class RoleNodes {
 
 /// The position in `at` (coordinates of all roles) of the role of a device: the matching one with
 /// the most fixed coordinates.
-std::size_t role_of_device(std::span<const std::vector<std::int32_t>> at, const std::vector<std::uint32_t>& coordinates);
+std::size_t role_of_device(std::span<const std::vector<std::int32_t>> at,
+                           const std::vector<std::uint32_t>& coordinates);
 
 }  // namespace piper::passes

@@ -19,9 +19,17 @@ namespace {
 
 class Assignment {
  public:
-  Assignment(Dag& dag, const directive::Strategy& strategy, const WorkGraph& graph, Selection& selection, const RoleTable& roles, Routes routes,
+  Assignment(Dag& dag, const directive::Strategy& strategy, const WorkGraph& graph,
+             Selection& selection, const RoleTable& roles, Routes routes,
              std::span<const std::uint32_t> position, DiagnosticSink& sink)
-      : dag_(dag), strategy_(strategy), graph_(graph), selection_(selection), roles_(roles), routes_(std::move(routes)), position_(position), sink_(sink) {}
+      : dag_(dag),
+        strategy_(strategy),
+        graph_(graph),
+        selection_(selection),
+        roles_(roles),
+        routes_(std::move(routes)),
+        position_(position),
+        sink_(sink) {}
 
   std::optional<Communicators> run() {
     const std::size_t errors = sink_.error_count();
@@ -34,7 +42,8 @@ class Assignment {
     }
     if (sink_.error_count() > errors) return std::nullopt;
 
-    Communicators made = form_communicators(dag_, graph_, std::move(routes_), stream_of_, position_);
+    Communicators made =
+        form_communicators(dag_, graph_, std::move(routes_), stream_of_, position_);
     const std::size_t first_default = dag_.streams.size();
     name_defaults(made);
     if (!pool_crowded(made, first_default)) return std::nullopt;
@@ -62,7 +71,8 @@ class Assignment {
     const std::string_view name = dag_.context->text(directive.name);
     if (!id.valid()) {
       id = StreamId::at(dag_.streams.size());
-      dag_.streams.push_back({directive.name, directive.priority == directive::Priority::high, directive.window, directive.loc});
+      dag_.streams.push_back({directive.name, directive.priority == directive::Priority::high,
+                              directive.window, directive.loc});
       names_.insert(std::string(name));
     }
     std::vector<NodeId> nodes;
@@ -82,32 +92,48 @@ class Assignment {
   }
 
   /// `node`, which `target` names, is on another stream already.
-  void report_conflict(const directive::Stream& directive, const directive::Selector& target, NodeId node) {
+  void report_conflict(const directive::Stream& directive, const directive::Selector& target,
+                       NodeId node) {
     const Stream& other = dag_.streams[stream_of(dag_.node(node).comm).index()];
-    const std::string_view name = dag_.context->text(directive.name), other_name = dag_.context->text(other.name);
-    if (target.part == directive::CommClass::reduce || target.part == directive::CommClass::gather) {
+    const std::string_view name = dag_.context->text(directive.name),
+                           other_name = dag_.context->text(other.name);
+    if (target.part == directive::CommClass::reduce ||
+        target.part == directive::CommClass::gather) {
       // A bucket is reduced as one, but different lines may name its regions.
-      const std::vector<ChunkId> chunks = contributors(dag_.node(node).comm), here = named_of(chunks, target), there = named_of(chunks, other, target.part);
+      const std::vector<ChunkId> chunks = contributors(dag_.node(node).comm),
+                                 here = named_of(chunks, target),
+                                 there = named_of(chunks, other, target.part);
       const std::string text = region_text(dag_, here.front());
       const std::string_view part = part_name(target.part);
       if (std::ranges::find_first_of(here, there) == here.end()) {
-        auto report = sink_.report(Code::stream_conflict, target.loc, "`{}.{}` is put on the stream `{}`, but one bucket holds its parameters and those of `{}`, and is on `{}` already", text,
-                                   part, name, region_text(dag_, there.front()), other_name);
+        auto report = sink_.report(
+            Code::stream_conflict, target.loc,
+            "`{}.{}` is put on the stream `{}`, but one bucket holds its parameters and those of `{}`, and is on `{}` already",
+            text, part, name, region_text(dag_, there.front()), other_name);
         report.related(other.loc, "put on `{}` here", other_name);
-        const std::vector<tensor::ParamId>& params = dag_.buckets[dag_.node(node).subject.bucket().index()].params;
+        const std::vector<tensor::ParamId>& params =
+            dag_.buckets[dag_.node(node).subject.bucket().index()].params;
         if (params.size() > 1) {
-          report.hint("a bucket moves as one: name its regions on one stream, or make buckets that hold less with `bucket: SIZE` of the `replicate` line");
+          report.hint(
+              "a bucket moves as one: name its regions on one stream, or make buckets that hold less with `bucket: SIZE` of the `replicate` line");
         } else {
-          report.hint("both use the weight `{}`, which moves as one: name them on one stream", dag_.context->text(dag_.params[params.front().index()].name));
+          report.hint("both use the weight `{}`, which moves as one: name them on one stream",
+                      dag_.context->text(dag_.params[params.front().index()].name));
         }
         return;
       }
-      sink_.report(Code::stream_conflict, target.loc, "`{}.{}` is put on the stream `{}`, but it is on `{}` already", text, part, name, other_name)
+      sink_
+          .report(Code::stream_conflict, target.loc,
+                  "`{}.{}` is put on the stream `{}`, but it is on `{}` already", text, part, name,
+                  other_name)
           .related(other.loc, "put on `{}` here", other_name)
           .hint("name it in one of the two lines");
       return;
     }
-    sink_.report(Code::stream_conflict, target.loc, "`{}` is put on the stream `{}`, but it is on `{}` already", work_text(dag_, node), name, other_name)
+    sink_
+        .report(Code::stream_conflict, target.loc,
+                "`{}` is put on the stream `{}`, but it is on `{}` already", work_text(dag_, node),
+                name, other_name)
         .related(other.loc, "put on `{}` here", other_name)
         .hint("both ends of a message are on one stream; name it in one of the two lines");
   }
@@ -132,18 +158,22 @@ class Assignment {
   }
 
   /// The elements of `chunks` that a target names.
-  std::vector<ChunkId> named_of(std::span<const ChunkId> chunks, const directive::Selector& target) {
+  std::vector<ChunkId> named_of(std::span<const ChunkId> chunks,
+                                const directive::Selector& target) {
     std::vector<ChunkId> named;
-    if (const auto found = selection_.find(target)) std::ranges::set_intersection(chunks, found->chunks, std::back_inserter(named));
+    if (const auto found = selection_.find(target))
+      std::ranges::set_intersection(chunks, found->chunks, std::back_inserter(named));
     return named;
   }
 
   /// The elements of `chunks` whose communication `part` the lines of a stream name.
-  std::vector<ChunkId> named_of(std::span<const ChunkId> chunks, const Stream& stream, directive::CommClass part) {
+  std::vector<ChunkId> named_of(std::span<const ChunkId> chunks, const Stream& stream,
+                                directive::CommClass part) {
     std::vector<ChunkId> named;
     for (const directive::Directive& directive : strategy_.directives) {
       const auto* line = std::get_if<directive::Stream>(&directive);
-      for (std::size_t i = 0; line != nullptr && line->name == stream.name && i < line->targets.size(); ++i) {
+      for (std::size_t i = 0;
+           line != nullptr && line->name == stream.name && i < line->targets.size(); ++i) {
         if (line->targets[i].part != part) continue;
         const std::vector<ChunkId> more = named_of(chunks, line->targets[i]);
         named.insert(named.end(), more.begin(), more.end());
@@ -161,13 +191,17 @@ class Assignment {
     return StreamId::at(dag_.streams.size() - 1);
   }
 
-  std::string place(DeviceSetId set) const { return place_name(dag_.device_sets[set], dag_.mesh, dag_.context->symbols); }
+  std::string place(DeviceSetId set) const {
+    return place_name(dag_.device_sets[set], dag_.mesh, dag_.context->symbols);
+  }
 
   std::string default_name(const Communicator& communicator, bool cut) const {
     const CommId first = communicator.comms.front();
     const Node& node = dag_.node(dag_.comms[first.index()].members.front());
     if (communicator.kind == Communicator::Kind::group) {
-      const char* purpose = gathers_lists(node.kind) || gathers_shards(node.kind) ? "gather." : node.subject.bucket().valid() ? "reduce." : "sum.";
+      const char* purpose = gathers_lists(node.kind) || gathers_shards(node.kind) ? "gather."
+                            : node.subject.bucket().valid()                       ? "reduce."
+                                                                                  : "sum.";
       return purpose + place(communicator.members.front());
     }
     std::string name = !is_backward(node.pass) ? "act." : "grad.";
@@ -186,16 +220,20 @@ class Assignment {
 
   /// Whether two neighbours of the list have the same direction and sets: then one pair was split.
   static bool same_route(const Dag& dag, const Communicator& a, const Communicator& b) {
-    const auto direction = [&](const Communicator& c) { return is_backward(dag.node(dag.comms[c.comms.front().index()].members.front()).pass); };
-    return a.kind == Communicator::Kind::pair && b.kind == a.kind && a.members == b.members && direction(a) == direction(b) && a.stream == b.stream;
+    const auto direction = [&](const Communicator& c) {
+      return is_backward(dag.node(dag.comms[c.comms.front().index()].members.front()).pass);
+    };
+    return a.kind == Communicator::Kind::pair && b.kind == a.kind && a.members == b.members &&
+           direction(a) == direction(b) && a.stream == b.stream;
   }
 
   void name_defaults(const Communicators& made) {
     for (std::size_t i = 0; i < made.list.size(); ++i) {
       const Communicator& communicator = made.list[i];
       if (communicator.stream.valid()) continue;
-      const bool cut = (i > 0 && same_route(dag_, made.list[i - 1], communicator)) ||
-                       (i + 1 < made.list.size() && same_route(dag_, communicator, made.list[i + 1]));
+      const bool cut =
+          (i > 0 && same_route(dag_, made.list[i - 1], communicator)) ||
+          (i + 1 < made.list.size() && same_route(dag_, communicator, made.list[i + 1]));
       const StreamId stream = add_stream(default_name(communicator, cut));
       for (const CommId comm : communicator.comms) set_stream(comm, stream);
     }
@@ -205,12 +243,17 @@ class Assignment {
     std::vector<std::set<StreamId>> seen(roles_.size());
     for (const Communicator& communicator : made.list) {
       for (const DeviceSetId set : communicator.members) {
-        for (const std::uint32_t role : roles_.roles_of(set)) seen[role].insert(stream_of(communicator.comms.front()));
+        for (const std::uint32_t role : roles_.roles_of(set))
+          seen[role].insert(stream_of(communicator.comms.front()));
       }
     }
     std::vector<std::size_t> count;
     // The stream of work, and that of copies to the host.
-    const bool copies = !dag_.forward_only && std::any_of(strategy_.directives.begin(), strategy_.directives.end(), [](const auto& line) { return std::holds_alternative<directive::Offload>(line); });
+    const bool copies =
+        !dag_.forward_only &&
+        std::any_of(strategy_.directives.begin(), strategy_.directives.end(), [](const auto& line) {
+          return std::holds_alternative<directive::Offload>(line);
+        });
     for (const auto& streams : seen) count.push_back(streams.size() + (copies ? 2 : 1));
     return count;
   }
@@ -219,7 +262,8 @@ class Assignment {
   /// for collectives. Messages of one route stay together, so that they are numbered as before.
   bool pool_crowded(const Communicators& made, std::size_t first_default) {
     std::vector<std::size_t> count = streams_per_role(made);
-    if (std::all_of(count.begin(), count.end(), [](std::size_t n) { return n <= kMaxStreams; })) return true;
+    if (std::all_of(count.begin(), count.end(), [](std::size_t n) { return n <= kMaxStreams; }))
+      return true;
     const auto crowded = [&](const Communicator& communicator) {
       for (const DeviceSetId set : communicator.members) {
         for (const std::uint32_t role : roles_.roles_of(set)) {
@@ -230,14 +274,16 @@ class Assignment {
     };
     std::vector<StreamId> pairs, groups;
     std::size_t routes = 0, collectives = 0;
-    const auto pooled = [&](std::vector<StreamId>& pool, std::size_t size, std::size_t index, const char* name) {
+    const auto pooled = [&](std::vector<StreamId>& pool, std::size_t size, std::size_t index,
+                            const char* name) {
       if (pool.size() < size) pool.push_back(add_stream(name + std::to_string(pool.size())));
       return pool[index % size];
     };
     StreamId last;
     for (std::size_t i = 0; i < made.list.size(); ++i) {
       const Communicator& communicator = made.list[i];
-      if (stream_of(communicator.comms.front()).index() < first_default || !crowded(communicator)) continue;
+      if (stream_of(communicator.comms.front()).index() < first_default || !crowded(communicator))
+        continue;
       if (communicator.kind == Communicator::Kind::group) {
         last = pooled(groups, 8, collectives++, "group.");
       } else if (i == 0 || !same_route(dag_, made.list[i - 1], communicator)) {
@@ -249,8 +295,10 @@ class Assignment {
     count = streams_per_role(made);
     for (std::size_t role = 0; role < count.size(); ++role) {
       if (count[role] <= kMaxStreams) continue;
-      sink_.report(Code::too_many_streams, dag_.streams[1].loc, "rank `{}` has {} streams, but there are at most {}",
-                   dag_.context->text(roles_.name(role)), count[role], kMaxStreams)
+      sink_
+          .report(Code::too_many_streams, dag_.streams[1].loc,
+                  "rank `{}` has {} streams, but there are at most {}",
+                  dag_.context->text(roles_.name(role)), count[role], kMaxStreams)
           .hint("put several targets on one `stream`");
       return false;
     }
@@ -276,7 +324,8 @@ class Assignment {
   LocId window_place(const Stream& stream) const {
     for (const directive::Directive& directive : strategy_.directives) {
       const auto* line = std::get_if<directive::Stream>(&directive);
-      if (line != nullptr && line->name == stream.name && line->window_loc.valid()) return line->window_loc;
+      if (line != nullptr && line->name == stream.name && line->window_loc.valid())
+        return line->window_loc;
     }
     return stream.loc;
   }
@@ -284,16 +333,26 @@ class Assignment {
   void check_windows(const Communicators& made) {
     for (std::size_t i = 0; i < made.list.size(); ++i) {
       const Communicator& communicator = made.list[i];
-      if (communicator.kind != Communicator::Kind::pair || communicator.window >= communicator.min_window) continue;
+      if (communicator.kind != Communicator::Kind::pair ||
+          communicator.window >= communicator.min_window)
+        continue;
       const Communicators::Swap swap = made.widest[i];
       const CommId unread = communicator.comms[swap.unread];
       const CommId wanted = communicator.comms[swap.wanted];
       const Stream& stream = dag_.streams[communicator.stream.index()];
       const NodeId reader = made.first_reader[wanted.index()];
-      const auto sent = [&](CommId comm) { return work_text(dag_, dag_.comms[comm.index()].members.front()); };
-      sink_.report(Code::window_below_minimum, window_place(stream), "the stream `{}` has a window of {}, but `{}` reads `{}` while `{}`, {} before it, is still unread",
-                   dag_.context->text(stream.name), communicator.window, work_text(dag_, reader), sent(wanted), sent(unread),
-                   swap.wanted - swap.unread == 1 ? std::string("sent directly") : "sent " + std::to_string(swap.wanted - swap.unread) + " messages")
+      const auto sent = [&](CommId comm) {
+        return work_text(dag_, dag_.comms[comm.index()].members.front());
+      };
+      sink_
+          .report(
+              Code::window_below_minimum, window_place(stream),
+              "the stream `{}` has a window of {}, but `{}` reads `{}` while `{}`, {} before it, is still unread",
+              dag_.context->text(stream.name), communicator.window, work_text(dag_, reader),
+              sent(wanted), sent(unread),
+              swap.wanted - swap.unread == 1
+                  ? std::string("sent directly")
+                  : "sent " + std::to_string(swap.wanted - swap.unread) + " messages")
           .related(dag_.node(reader).loc, "`{}` comes first here", work_text(dag_, reader))
           .hint("the least window for this order is {}", communicator.min_window);
     }
@@ -313,9 +372,13 @@ class Assignment {
 
 }  // namespace
 
-std::optional<Communicators> assign_streams(Dag& dag, const directive::Strategy& strategy, const WorkGraph& graph, Selection& selection, const RoleTable& roles,
-                                            Routes routes, std::span<const std::uint32_t> position, DiagnosticSink& sink) {
-  return Assignment(dag, strategy, graph, selection, roles, std::move(routes), position, sink).run();
+std::optional<Communicators> assign_streams(Dag& dag, const directive::Strategy& strategy,
+                                            const WorkGraph& graph, Selection& selection,
+                                            const RoleTable& roles, Routes routes,
+                                            std::span<const std::uint32_t> position,
+                                            DiagnosticSink& sink) {
+  return Assignment(dag, strategy, graph, selection, roles, std::move(routes), position, sink)
+      .run();
 }
 
 }  // namespace piper::passes

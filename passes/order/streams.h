@@ -23,7 +23,10 @@ inline constexpr std::size_t kMaxStreams = 64;
 
 /// Fills `dag.streams` and the streams of nodes. `routes`, `position`: as for form_communicators,
 /// whose result it returns; nothing after an error.
-std::optional<Communicators> assign_streams(dag::Dag& dag, const directive::Strategy& strategy, const WorkGraph& graph, Selection& selection,
-                                            const RoleTable& roles, Routes routes, std::span<const std::uint32_t> position, DiagnosticSink& sink);
+std::optional<Communicators> assign_streams(dag::Dag& dag, const directive::Strategy& strategy,
+                                            const WorkGraph& graph, Selection& selection,
+                                            const RoleTable& roles, Routes routes,
+                                            std::span<const std::uint32_t> position,
+                                            DiagnosticSink& sink);
 
 }  // namespace piper::passes

@@ -13,7 +13,8 @@ namespace {
 /// Builds a new order from the remaining steps of each rank.
 class Trim {
  public:
-  Trim(const Order& order, Symbol dim, std::uint32_t bound) : order_(order), dim_(dim), bound_(bound) {}
+  Trim(const Order& order, Symbol dim, std::uint32_t bound)
+      : order_(order), dim_(dim), bound_(bound) {}
 
   Order run() {
     out_.coordinates = order_.coordinates;
@@ -31,13 +32,17 @@ class Trim {
 
  private:
   bool keeps(const OrderOp& op) const {
-    const std::span<const OrderCoordinate> coordinates = std::span(order_.coordinates).subspan(op.first_coordinate, op.num_coordinates);
-    return std::none_of(coordinates.begin(), coordinates.end(),
-                        [&](const OrderCoordinate& coordinate) { return coordinate.name == dim_ && !coordinate.all && coordinate.index >= bound_; });
+    const std::span<const OrderCoordinate> coordinates =
+        std::span(order_.coordinates).subspan(op.first_coordinate, op.num_coordinates);
+    return std::none_of(
+        coordinates.begin(), coordinates.end(), [&](const OrderCoordinate& coordinate) {
+          return coordinate.name == dim_ && !coordinate.all && coordinate.index >= bound_;
+        });
   }
 
   /// The remaining children, one after the other.
-  void put(std::uint32_t first, std::uint32_t count, std::uint32_t& kept_first, std::uint32_t& kept_count) {
+  void put(std::uint32_t first, std::uint32_t count, std::uint32_t& kept_first,
+           std::uint32_t& kept_count) {
     std::vector<std::uint32_t> kept;
     for (std::uint32_t i = 0; i < count; ++i) {
       if (const auto step = keep(order_.steps[order_.children[first + i]])) kept.push_back(*step);
@@ -71,6 +76,8 @@ class Trim {
 
 }  // namespace
 
-Order trim(const Order& order, Symbol dim, std::uint32_t bound) { return Trim(order, dim, bound).run(); }
+Order trim(const Order& order, Symbol dim, std::uint32_t bound) {
+  return Trim(order, dim, bound).run();
+}
 
 }  // namespace piper::passes

@@ -10,7 +10,8 @@ namespace piper::passes {
 
 using namespace dag;
 
-Adjacency::Adjacency(std::size_t size, std::span<const Pair> pairs) : first_(size + 1, 0), targets_(pairs.size()) {
+Adjacency::Adjacency(std::size_t size, std::span<const Pair> pairs)
+    : first_(size + 1, 0), targets_(pairs.size()) {
   for (const Pair& pair : pairs) ++first_[pair.first + 1];
   for (std::size_t i = 1; i <= size; ++i) first_[i] += first_[i - 1];
   std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
@@ -49,11 +50,13 @@ std::vector<std::vector<ChunkId>> forward_sources(const Dag& dag, const WorkTabl
 /// does not depend on which gradients are empty. The backward of an instance comes after its
 /// forward, its `BW` after its `BI`, and backwards are in the reverse order of forwards. An edge
 /// without a value only orders; nothing is sent for it.
-void add_order_of_passes(const Dag& dag, std::vector<Adjacency::Pair>& units, const std::vector<std::uint32_t>& unit_of) {
+void add_order_of_passes(const Dag& dag, std::vector<Adjacency::Pair>& units,
+                         const std::vector<std::uint32_t>& unit_of) {
   const WorkTable work(dag);
   const std::size_t instances = Instances(dag).size();
   const auto add = [&](NodeId before, NodeId after) {
-    if (before.valid() && after.valid()) units.emplace_back(unit_of[before.index()], unit_of[after.index()]);
+    if (before.valid() && after.valid())
+      units.emplace_back(unit_of[before.index()], unit_of[after.index()]);
   };
   const auto backward = [&](ChunkId chunk, std::size_t instance) {
     const NodeId whole = work.of(chunk, Pass::B)[instance];
@@ -75,7 +78,8 @@ void add_order_of_passes(const Dag& dag, std::vector<Adjacency::Pair>& units, co
 
 WorkGraph::Sort sort_of(const Node& node) {
   switch (node.kind) {
-    case NodeKind::chunk: return node.pass == Pass::B ? WorkGraph::Sort::whole_backward : WorkGraph::Sort::work;
+    case NodeKind::chunk:
+      return node.pass == Pass::B ? WorkGraph::Sort::whole_backward : WorkGraph::Sort::work;
     case NodeKind::load: return WorkGraph::Sort::load;
     case NodeKind::sum_squares:
     case NodeKind::norm:
@@ -152,7 +156,8 @@ void WorkGraph::connect(const Dag& dag) {
         pairs.emplace_back(from, to);
         continue;
       }
-      for_each_term(dag, input.source, [&](Port term) { pairs.emplace_back(unit_of_[term.node.index()], to); });
+      for_each_term(dag, input.source,
+                    [&](Port term) { pairs.emplace_back(unit_of_[term.node.index()], to); });
     }
   }
   add_order_of_passes(dag, pairs, unit_of_);
@@ -171,13 +176,17 @@ struct Untimed {
 
 struct Timed {
   std::uint32_t missing = 0, start = 0;
-  std::uint32_t leave(const WorkGraph& graph, std::uint32_t unit) const { return start + graph.duration(unit); }
+  std::uint32_t leave(const WorkGraph& graph, std::uint32_t unit) const {
+    return start + graph.duration(unit);
+  }
   void arrive(const WorkGraph&, std::uint32_t end, std::uint32_t) { start = std::max(start, end); }
 };
 
 template <typename State>
-std::vector<std::uint32_t> take_units(const WorkGraph& graph, const Adjacency& more, std::vector<State>& states) {
-  for (std::uint32_t unit = 0; unit < graph.units(); ++unit) states[unit].missing = graph.indegree()[unit];
+std::vector<std::uint32_t> take_units(const WorkGraph& graph, const Adjacency& more,
+                                      std::vector<State>& states) {
+  for (std::uint32_t unit = 0; unit < graph.units(); ++unit)
+    states[unit].missing = graph.indegree()[unit];
   for (const std::uint32_t to : more.targets()) ++states[to].missing;
   return take_in_order(graph, states, [&](std::uint32_t unit, const auto& to) {
     for (const std::uint32_t next : graph.successors(unit)) to(next, 0);
@@ -192,7 +201,8 @@ std::vector<std::uint32_t> topological_order(const WorkGraph& graph, const Adjac
   return take_units(graph, more, states);
 }
 
-std::vector<std::uint32_t> topological_order(const WorkGraph& graph, const Adjacency& more, std::vector<std::uint32_t>& start) {
+std::vector<std::uint32_t> topological_order(const WorkGraph& graph, const Adjacency& more,
+                                             std::vector<std::uint32_t>& start) {
   std::vector<Timed> states(graph.units());
   std::vector<std::uint32_t> order = take_units(graph, more, states);
   start.clear();

@@ -30,7 +30,9 @@ class Adjacency {
   using Pair = std::pair<std::uint32_t, std::uint32_t>;
   Adjacency() = default;
   Adjacency(std::size_t size, std::span<const Pair> pairs);
-  std::span<const std::uint32_t> of(std::size_t vertex) const { return {targets_.data() + first_[vertex], first_[vertex + 1] - first_[vertex]}; }
+  std::span<const std::uint32_t> of(std::size_t vertex) const {
+    return {targets_.data() + first_[vertex], first_[vertex + 1] - first_[vertex]};
+  }
   /// The targets of all vertices.
   std::span<const std::uint32_t> targets() const { return targets_; }
 
@@ -53,16 +55,22 @@ class WorkGraph {
   }
   /// The sort of a unit, in a compact table, because orders visit nodes at random.
   enum class Sort : std::uint8_t { work, whole_backward, load, count, communication, end_of_step };
-  Sort sort(std::uint32_t unit) const { return sort_[unit] == Sort::whole_backward ? Sort::work : sort_[unit]; }
+  Sort sort(std::uint32_t unit) const {
+    return sort_[unit] == Sort::whole_backward ? Sort::work : sort_[unit];
+  }
   /// Duration at unit costs; a count takes one, so that order by time is topological for
   /// communication that reads it.
   std::uint32_t duration(std::uint32_t unit) const {
-    return sort_[unit] == Sort::whole_backward ? 2 : sort_[unit] == Sort::load || sort_[unit] == Sort::communication ? 0 : 1;
+    return sort_[unit] == Sort::whole_backward                               ? 2
+           : sort_[unit] == Sort::load || sort_[unit] == Sort::communication ? 0
+                                                                             : 1;
   }
   /// The devices of the unit; for a communication those of its first member.
   DeviceSetId devices(std::uint32_t unit) const { return devices_[unit]; }
   dag::NodeId front(std::uint32_t unit) const { return members_[first_member_[unit]]; }
-  std::span<const std::uint32_t> successors(std::uint32_t unit) const { return successors_.of(unit); }
+  std::span<const std::uint32_t> successors(std::uint32_t unit) const {
+    return successors_.of(unit);
+  }
   /// Edges that arrive at each unit, repeated ones counted.
   const std::vector<std::uint32_t>& indegree() const { return indegree_; }
 
@@ -76,8 +84,8 @@ class WorkGraph {
   std::vector<std::uint32_t> unit_of_comm_;  // per communication
   std::vector<std::uint32_t> first_member_;  // per unit, one more
   std::vector<dag::NodeId> members_;
-  std::vector<Sort> sort_;                   // per unit
-  std::vector<DeviceSetId> devices_;         // per unit
+  std::vector<Sort> sort_;            // per unit
+  std::vector<DeviceSetId> devices_;  // per unit
   Adjacency successors_;
   std::vector<std::uint32_t> indegree_;
 };
@@ -102,13 +110,9 @@ class PendingWorkGraph {
     connected_.count_down();
   }
   /// Waits until units are available: everything except `successors` and `indegree`.
-  const WorkGraph& numbered() const {
-    return waited_for(numbered_);
-  }
+  const WorkGraph& numbered() const { return waited_for(numbered_); }
   /// Waits until the whole graph is available.
-  const WorkGraph& connected() const {
-    return waited_for(connected_);
-  }
+  const WorkGraph& connected() const { return waited_for(connected_); }
 
  private:
   const WorkGraph& waited_for(const std::latch& latch) const {
@@ -127,6 +131,7 @@ class PendingWorkGraph {
 /// there is a cycle.
 std::vector<std::uint32_t> topological_order(const WorkGraph& graph, const Adjacency& more);
 /// The same, with the ASAP start time of each unit at unit costs.
-std::vector<std::uint32_t> topological_order(const WorkGraph& graph, const Adjacency& more, std::vector<std::uint32_t>& start);
+std::vector<std::uint32_t> topological_order(const WorkGraph& graph, const Adjacency& more,
+                                             std::vector<std::uint32_t>& start);
 
 }  // namespace piper::passes

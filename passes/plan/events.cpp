@@ -17,19 +17,23 @@ void WaitChooser::Clocks::resize(std::size_t actions, std::size_t streams) {
 
 void WaitChooser::Clocks::clear(std::int32_t* row) const { std::fill(row, row + width_, 0); }
 
-void WaitChooser::Clocks::copy(std::int32_t* __restrict to, const std::int32_t* __restrict from) const {
+void WaitChooser::Clocks::copy(std::int32_t* __restrict to,
+                               const std::int32_t* __restrict from) const {
   for (std::size_t s = 0; s < width_; s += kBlock) {
     for (std::size_t k = 0; k < kBlock; ++k) to[s + k] = from[s + k];
   }
 }
 
-void WaitChooser::Clocks::merge(std::int32_t* __restrict to, const std::int32_t* __restrict from) const {
+void WaitChooser::Clocks::merge(std::int32_t* __restrict to,
+                                const std::int32_t* __restrict from) const {
   for (std::size_t s = 0; s < width_; s += kBlock) {
     for (std::size_t k = 0; k < kBlock; ++k) to[s + k] = std::max(to[s + k], from[s + k]);
   }
 }
 
-const Events& WaitChooser::choose(std::span<const Slot> slots, std::size_t streams, std::span<const std::uint32_t> first_need, std::span<const Need> needs) {
+const Events& WaitChooser::choose(std::span<const Slot> slots, std::size_t streams,
+                                  std::span<const std::uint32_t> first_need,
+                                  std::span<const Need> needs) {
   slots_ = slots;
   first_need_ = first_need;
   needs_ = needs;
@@ -56,13 +60,19 @@ void WaitChooser::link_streams(std::size_t streams) {
   }
 }
 
-void WaitChooser::sort_needs(std::uint32_t action, std::uint32_t distance, const std::int32_t* row) {
+void WaitChooser::sort_needs(std::uint32_t action, std::uint32_t distance,
+                             const std::int32_t* row) {
   sorted_.clear();
-  for (const Need& need : needs_.subspan(first_need_[action], first_need_[action + 1] - first_need_[action])) {
+  for (const Need& need :
+       needs_.subspan(first_need_[action], first_need_[action + 1] - first_need_[action])) {
     const Slot& target = slots_[need.action];
-    if (need.distance == distance && target.stream != slots_[action].stream && row[target.stream] <= target.position) sorted_.push_back(need);
+    if (need.distance == distance && target.stream != slots_[action].stream &&
+        row[target.stream] <= target.position)
+      sorted_.push_back(need);
   }
-  if (sorted_.size() > 1) std::sort(sorted_.begin(), sorted_.end(), [](const Need& x, const Need& y) { return x.action > y.action; });
+  if (sorted_.size() > 1)
+    std::sort(sorted_.begin(), sorted_.end(),
+              [](const Need& x, const Need& y) { return x.action > y.action; });
 }
 
 void WaitChooser::within_a_step() {
@@ -99,7 +109,8 @@ void WaitChooser::across_steps() {
     for (std::uint32_t i = first_same_[a]; i < first_same_[a + 1]; ++i) {
       const std::uint32_t target = waits_same_[i];
       next_.merge(row, next_.row(target));
-      row[slots_[target].stream] = std::max(row[slots_[target].stream], count_[slots_[target].stream] + slots_[target].position + 1);
+      row[slots_[target].stream] = std::max(
+          row[slots_[target].stream], count_[slots_[target].stream] + slots_[target].position + 1);
       events_.waits.push_back({target, 0});
     }
     sort_needs(a, 1, row);

@@ -36,7 +36,8 @@ class WaitChooser {
   /// `slots`: actions in issue order; positions count up per stream. `needs` of action i are
   /// [first_need[i], first_need[i + 1]): at distance 0 earlier actions. The result is valid until
   /// the next call.
-  const Events& choose(std::span<const Slot> slots, std::size_t streams, std::span<const std::uint32_t> first_need, std::span<const Need> needs);
+  const Events& choose(std::span<const Slot> slots, std::size_t streams,
+                       std::span<const std::uint32_t> first_need, std::span<const Need> needs);
 
  private:
   /// Per action: how many actions of each stream have ended when it starts, in the second pass with
@@ -66,12 +67,12 @@ class WaitChooser {
   std::span<const std::uint32_t> first_need_;
   std::span<const Need> needs_;
   Events events_;
-  std::vector<std::int32_t> count_;                // per stream: its actions
-  std::vector<std::uint32_t> last_;                // per stream: its last action
-  std::vector<std::uint32_t> previous_;            // per action: the one before it in its stream
+  std::vector<std::int32_t> count_;      // per stream: its actions
+  std::vector<std::uint32_t> last_;      // per stream: its last action
+  std::vector<std::uint32_t> previous_;  // per action: the one before it in its stream
   // Needs of one action and distance, the latest first.
   std::vector<Need> sorted_;
-  Clocks same_, next_;                             // of the first step, and of the one after
+  Clocks same_, next_;                                  // of the first step, and of the one after
   std::vector<std::uint32_t> first_same_, waits_same_;  // per action, one more; waits within a step
 };
 

@@ -25,7 +25,9 @@ class FreeList {
     if (many_) return take_of_many(bytes);
     std::size_t best = blocks_.size();
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      if (blocks_[i].bytes < bytes || (best < blocks_.size() && blocks_[i].bytes >= blocks_[best].bytes)) continue;
+      if (blocks_[i].bytes < bytes ||
+          (best < blocks_.size() && blocks_[i].bytes >= blocks_[best].bytes))
+        continue;
       best = i;
       if (blocks_[i].bytes == bytes) break;
     }
@@ -49,9 +51,12 @@ class FreeList {
 
   void give(std::int64_t offset, std::int64_t bytes) {
     if (many_) return give_to_many(offset, bytes);
-    const auto next = std::lower_bound(blocks_.begin(), blocks_.end(), offset, [](const Block& block, std::int64_t at) { return block.offset < at; });
+    const auto next =
+        std::lower_bound(blocks_.begin(), blocks_.end(), offset,
+                         [](const Block& block, std::int64_t at) { return block.offset < at; });
     const bool joins_next = next != blocks_.end() && offset + bytes == next->offset;
-    const bool joins_before = next != blocks_.begin() && std::prev(next)->offset + std::prev(next)->bytes == offset;
+    const bool joins_before =
+        next != blocks_.begin() && std::prev(next)->offset + std::prev(next)->bytes == offset;
     if (joins_before) {
       std::prev(next)->bytes += bytes;
       if (!joins_next) return;
@@ -141,11 +146,13 @@ std::vector<std::uint32_t> by_end(std::span<const LiveRange> values, const End& 
 
 /// The largest sum of aligned sizes at one time.
 template <typename End>
-std::int64_t most(std::span<const LiveRange> values, std::span<const std::uint32_t> by_end, const End& end_of) {
+std::int64_t most(std::span<const LiveRange> values, std::span<const std::uint32_t> by_end,
+                  const End& end_of) {
   std::int64_t live = 0, found = 0;
   std::size_t ended = 0;
   for (const LiveRange& value : values) {
-    for (; ended < by_end.size() && end_of(values[by_end[ended]]) < value.first; ++ended) live -= aligned(values[by_end[ended]].bytes);
+    for (; ended < by_end.size() && end_of(values[by_end[ended]]) < value.first; ++ended)
+      live -= aligned(values[by_end[ended]].bytes);
     live += aligned(value.bytes);
     found = std::max(found, live);
   }
@@ -168,7 +175,9 @@ std::int64_t in_order_of_use(std::span<LiveRange> values, std::span<const std::u
 std::int64_t by_size(std::span<const LiveRange> values, std::vector<std::int64_t>& offsets) {
   std::vector<std::uint32_t> order(values.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return values[a].bytes > values[b].bytes; });
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return values[a].bytes > values[b].bytes;
+  });
   offsets.assign(values.size(), 0);
   std::vector<std::uint32_t> placed;  // ascending by offset
   std::int64_t top = 0;
@@ -176,13 +185,17 @@ std::int64_t by_size(std::span<const LiveRange> values, std::vector<std::int64_t
     const std::int64_t bytes = aligned(values[v].bytes);
     std::int64_t at = 0;  // the end of the conflicting values so far
     for (const std::uint32_t other : placed) {
-      if (values[other].given() < values[v].first || values[v].given() < values[other].first) continue;
+      if (values[other].given() < values[v].first || values[v].given() < values[other].first)
+        continue;
       if (offsets[other] >= at + bytes) break;
       at = std::max(at, offsets[other] + aligned(values[other].bytes));
     }
     offsets[v] = at;
     top = std::max(top, at + bytes);
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), at, [&](std::int64_t x, std::uint32_t other) { return x < offsets[other]; }), v);
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), at,
+                         [&](std::int64_t x, std::uint32_t other) { return x < offsets[other]; }),
+        v);
   }
   return top;
 }
@@ -196,7 +209,9 @@ LayoutSize lay_out(std::span<LiveRange> values) {
   const auto given = [](const LiveRange& value) { return value.given(); };
   const std::vector<std::uint32_t> by_given = by_end(values, given);
   const std::int64_t least = most(values, by_given, given);
-  const bool kept = std::any_of(values.begin(), values.end(), [](const LiveRange& value) { return value.kept_until > value.last; });
+  const bool kept = std::any_of(values.begin(), values.end(), [](const LiveRange& value) {
+    return value.kept_until > value.last;
+  });
   size.live = kept ? most(values, by_end(values, last), last) : least;
   size.bytes = in_order_of_use(values, by_given);
   if (values.size() > kSecondAttempt || size.bytes - least <= least / 50) return size;

@@ -19,8 +19,8 @@ namespace piper::passes {
 struct LiveRange {
   std::int64_t bytes = 0;
   std::uint32_t first = 0, last = 0;
-  std::int64_t offset = 0;  // the result, a multiple of kAlignment
-  std::uint32_t kept_until = 0;   // if later than `last`: its bytes stay reserved until then
+  std::int64_t offset = 0;       // the result, a multiple of kAlignment
+  std::uint32_t kept_until = 0;  // if later than `last`: its bytes stay reserved until then
 
   std::uint32_t given() const { return kept_until > last ? kept_until : last; }
 };

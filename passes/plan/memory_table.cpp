@@ -24,7 +24,8 @@ std::vector<Change> changes_of(const Role& role) {
   std::vector<Change> changes;
   for (std::uint32_t a = 0; a < role.actions.size(); ++a) {
     const Action& action = role.actions[a];
-    for (std::uint32_t o = action.first_operand; o < action.first_operand + action.num_operands; ++o) {
+    for (std::uint32_t o = action.first_operand; o < action.first_operand + action.num_operands;
+         ++o) {
       const std::size_t b = role.operands[o].buffer.index();
       const Buffer& buffer = role.buffers[b];
       if (buffer.cls == BufferClass::workspace && (first[b] == kNever || last[b] != a)) {
@@ -37,18 +38,25 @@ std::vector<Change> changes_of(const Role& role) {
   }
   for (std::size_t b = 0; b < role.buffers.size(); ++b) {
     const Buffer& buffer = role.buffers[b];
-    if (is_state(buffer.cls) || is_on_host(buffer.cls) || buffer.cls == BufferClass::workspace || first[b] == kNever) continue;
+    if (is_state(buffer.cls) || is_on_host(buffer.cls) || buffer.cls == BufferClass::workspace ||
+        first[b] == kNever)
+      continue;
     changes.push_back({first[b], buffer.cls, aligned(buffer.bytes)});
     changes.push_back({last[b] + 1, buffer.cls, -aligned(buffer.bytes)});
   }
-  std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) { return a.action < b.action; });
+  std::sort(changes.begin(), changes.end(),
+            [](const Change& a, const Change& b) { return a.action < b.action; });
   return changes;
 }
 
 }  // namespace
 
-std::int64_t MemoryRow::sum_of_rest() const { return std::accumulate(rest.begin(), rest.end(), std::int64_t{0}); }
-std::int64_t MemoryRow::sum_of_peak() const { return std::accumulate(peak.begin(), peak.end(), std::int64_t{0}); }
+std::int64_t MemoryRow::sum_of_rest() const {
+  return std::accumulate(rest.begin(), rest.end(), std::int64_t{0});
+}
+std::int64_t MemoryRow::sum_of_peak() const {
+  return std::accumulate(peak.begin(), peak.end(), std::int64_t{0});
+}
 
 std::vector<MemoryRow> memory_table(const Dag& dag) {
   std::vector<MemoryRow> rows;
@@ -58,7 +66,8 @@ std::vector<MemoryRow> memory_table(const Dag& dag) {
     row.arena = role.arena_bytes;
     row.host = role.host_bytes;
     for (const Buffer& buffer : role.buffers) {
-      if (is_state(buffer.cls) && !is_on_host(buffer.cls)) row.rest[static_cast<std::size_t>(buffer.cls)] += aligned(buffer.bytes);
+      if (is_state(buffer.cls) && !is_on_host(buffer.cls))
+        row.rest[static_cast<std::size_t>(buffer.cls)] += aligned(buffer.bytes);
     }
     row.peak = row.rest;
     std::array<std::int64_t, kBufferClasses> now = row.rest;

@@ -11,17 +11,18 @@
 
 namespace piper::passes {
 
-inline constexpr std::size_t kBufferClasses = static_cast<std::size_t>(dag::BufferClass::scalars) + 1;
+inline constexpr std::size_t kBufferClasses =
+    static_cast<std::size_t>(dag::BufferClass::scalars) + 1;
 
 struct MemoryRow {
-  std::string role;                                   // `pp0`
+  std::string role;  // `pp0`
   // Bytes by class: parameters, gradients, optimizer and scalars stay from step to step.
   std::array<std::int64_t, kBufferClasses> rest{};
   // At the action with the most live bytes, the first of equals; their sum is Role::live_bytes.
   std::array<std::int64_t, kBufferClasses> peak{};
-  dag::NodeId at;                                     // that action; invalid if only state is live
-  std::int64_t arena = 0;                             // bytes allocated
-  std::int64_t host = 0;                              // bytes allocated in the memory of the host
+  dag::NodeId at;          // that action; invalid if only state is live
+  std::int64_t arena = 0;  // bytes allocated
+  std::int64_t host = 0;   // bytes allocated in the memory of the host
   std::int64_t sum_of_rest() const;
   std::int64_t sum_of_peak() const;
 };

@@ -35,7 +35,11 @@ struct Place {
 
 class RoleProjection {
  public:
-  explicit RoleProjection(const SharedFacts& facts) : facts_(facts), dag_(facts.dag), residences_(facts.residences), action_of_(facts.dag.nodes.size(), 0) {}
+  explicit RoleProjection(const SharedFacts& facts)
+      : facts_(facts),
+        dag_(facts.dag),
+        residences_(facts.residences),
+        action_of_(facts.dag.nodes.size(), 0) {}
 
   Role run(std::span<const NodeId> nodes, std::span<const BucketId> buckets) {
     nodes_ = nodes;
@@ -62,7 +66,9 @@ class RoleProjection {
 
   // Compact copies of the role's nodes and inputs, which are scattered over the DAG's large tables.
   const Node& node(std::uint32_t action) const { return node_[action]; }
-  std::span<const Source> inputs(std::uint32_t action) const { return {inputs_.data() + first_input_[action], first_input_[action + 1] - first_input_[action]}; }
+  std::span<const Source> inputs(std::uint32_t action) const {
+    return {inputs_.data() + first_input_[action], first_input_[action + 1] - first_input_[action]};
+  }
   std::uint32_t action_of(NodeId node) const { return action_of_[node.index()]; }
 
   void make_actions() {
@@ -81,8 +87,10 @@ class RoleProjection {
       polls_.visit();
       const Node& node = node_[a];
       for (const Input& input : dag_.inputs_of(node)) {
-        const Port source = input.source.node.valid() ? last_term(dag_, input.source) : input.source;
-        inputs_.push_back({source.node.valid() ? action_of_[source.node.index()] : kNone, source.index, input.cls});
+        const Port source =
+            input.source.node.valid() ? last_term(dag_, input.source) : input.source;
+        inputs_.push_back({source.node.valid() ? action_of_[source.node.index()] : kNone,
+                           source.index, input.cls});
       }
       first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
       std::uint32_t& local = local_stream_[node.stream.index()];
@@ -102,7 +110,8 @@ class RoleProjection {
 
   // ---- state
 
-  BufferId add_buffer(BufferClass cls, std::int64_t offset, std::int64_t bytes, Port value, BucketId bucket) {
+  BufferId add_buffer(BufferClass cls, std::int64_t offset, std::int64_t bytes, Port value,
+                      BucketId bucket) {
     role_.buffers.push_back({offset, bytes, value, bucket, cls});
     return BufferId::at(role_.buffers.size() - 1);
   }
@@ -120,10 +129,14 @@ class RoleProjection {
     };
     for (const BucketId bucket : buckets_) {
       const BucketLayout& layout = residences_.layout(bucket);
-      parameters_[bucket.index()] = add_state(BufferClass::parameters, layout.extent(BucketState::parameters), bucket);
+      parameters_[bucket.index()] =
+          add_state(BufferClass::parameters, layout.extent(BucketState::parameters), bucket);
       if (dag_.frozen(dag_.buckets[bucket.index()])) continue;
-      gradients_[bucket.index()] = add_state(BufferClass::gradients, layout.extent(BucketState::gradients), bucket);
-      if (layout.slots > 0) add_state(optimizer_class(dag_.buckets[bucket.index()]), layout.slots * layout.extent(BucketState::slot), bucket);
+      gradients_[bucket.index()] =
+          add_state(BufferClass::gradients, layout.extent(BucketState::gradients), bucket);
+      if (layout.slots > 0)
+        add_state(optimizer_class(dag_.buckets[bucket.index()]),
+                  layout.slots * layout.extent(BucketState::slot), bucket);
     }
     add_buffer(BufferClass::scalars, on_device, kScalarBytes, {}, {});
     state_bytes_ = on_device + kScalarBytes;
@@ -131,12 +144,15 @@ class RoleProjection {
 
   // ---- values of the step
 
-  const Place& place(std::uint32_t action, std::uint32_t output) const { return places_[first_place_[action] + output]; }
+  const Place& place(std::uint32_t action, std::uint32_t output) const {
+    return places_[first_place_[action] + output];
+  }
 
   void make_values() {
     const auto count = static_cast<std::uint32_t>(nodes_.size());
     first_place_.assign(count + 1, 0);
-    for (std::uint32_t a = 0; a < count; ++a) first_place_[a + 1] = first_place_[a] + node(a).num_outputs;
+    for (std::uint32_t a = 0; a < count; ++a)
+      first_place_[a + 1] = first_place_[a] + node(a).num_outputs;
     places_.assign(first_place_.back(), {});
     value_of_sum_.clear();
     values_.clear();
@@ -144,8 +160,10 @@ class RoleProjection {
     accesses_.clear();
     for (std::uint32_t a = 0; a < count; ++a) {
       polls_.visit();
-      for (std::uint32_t i = 0; i < node(a).num_outputs; ++i) places_[first_place_[a] + i] = make_place(a, {nodes_[a], i});
-      if (const std::int64_t scratch = facts_.workspaces[nodes_[a].index()]; scratch > 0) add_value({Port{}, BufferClass::workspace, {}}, scratch, a);
+      for (std::uint32_t i = 0; i < node(a).num_outputs; ++i)
+        places_[first_place_[a] + i] = make_place(a, {nodes_[a], i});
+      if (const std::int64_t scratch = facts_.workspaces[nodes_[a].index()]; scratch > 0)
+        add_value({Port{}, BufferClass::workspace, {}}, scratch, a);
       for (const Source& input : inputs(a)) {
         if (input.cls == EdgeClass::param) continue;
         const std::uint32_t value = place(input.action, input.output).value;
@@ -173,7 +191,8 @@ class RoleProjection {
 
   /// kNone: an in-place sum without terms so far.
   std::uint32_t value_of(Port owner) const {
-    if (!adds_in_place(dag_.node(owner.node).kind)) return place(action_of(owner.node), owner.index).value;
+    if (!adds_in_place(dag_.node(owner.node).kind))
+      return place(action_of(owner.node), owner.index).value;
     const auto known = value_of_sum_.find(owner.node);
     return known == value_of_sum_.end() ? kNone : known->second;
   }
@@ -210,12 +229,14 @@ class RoleProjection {
       live_ranges.push_back(live_ranges_[v]);
     }
     const LayoutSize size = lay_out(live_ranges);
-    for (std::size_t i = 0; i < there.size(); ++i) live_ranges_[there[i]].offset = live_ranges[i].offset;
+    for (std::size_t i = 0; i < there.size(); ++i)
+      live_ranges_[there[i]].offset = live_ranges[i].offset;
     return size;
   }
 
   void lay_out_values() {
-    const bool host = std::any_of(values_.begin(), values_.end(), [](const Value& value) { return is_on_host(value.cls); });
+    const bool host = std::any_of(values_.begin(), values_.end(),
+                                  [](const Value& value) { return is_on_host(value.cls); });
     const LayoutSize size = host ? lay_out_arena(false) : lay_out(live_ranges_);
     role_.arena_bytes = state_bytes_ + size.bytes;
     role_.live_bytes = state_bytes_ + size.live;
@@ -223,32 +244,46 @@ class RoleProjection {
     role_.buffers.reserve(role_.buffers.size() + values_.size());
     llvm::DenseMap<std::pair<std::int64_t, std::int64_t>, BufferId> workspaces;
     for (std::size_t v = 0; v < values_.size(); ++v) {
-      const std::int64_t offset = (is_on_host(values_[v].cls) ? host_state_bytes_ : state_bytes_) + live_ranges_[v].offset;
+      const std::int64_t offset =
+          (is_on_host(values_[v].cls) ? host_state_bytes_ : state_bytes_) + live_ranges_[v].offset;
       if (values_[v].cls != BufferClass::workspace) {
-        values_[v].buffer = add_buffer(values_[v].cls, offset, live_ranges_[v].bytes, values_[v].port, {});
+        values_[v].buffer =
+            add_buffer(values_[v].cls, offset, live_ranges_[v].bytes, values_[v].port, {});
         continue;
       }
-      const auto [entry, fresh] = workspaces.try_emplace({offset, live_ranges_[v].bytes}, BufferId());
-      if (fresh) entry->second = add_buffer(BufferClass::workspace, offset, live_ranges_[v].bytes, {}, {});
+      const auto [entry, fresh] =
+          workspaces.try_emplace({offset, live_ranges_[v].bytes}, BufferId());
+      if (fresh)
+        entry->second = add_buffer(BufferClass::workspace, offset, live_ranges_[v].bytes, {}, {});
       values_[v].buffer = entry->second;
     }
   }
 
   // ---- operands
 
-  BufferId state_buffer(const Residence& at) const { return (at.cls == BufferClass::gradients ? gradients_ : parameters_)[at.bucket.index()]; }
+  BufferId state_buffer(const Residence& at) const {
+    return (at.cls == BufferClass::gradients ? gradients_ : parameters_)[at.bucket.index()];
+  }
 
-  Operand operand(const Place& at, bool adds = false) const { return {at.offset, at.value == kNone ? at.state : values_[at.value].buffer, adds}; }
+  Operand operand(const Place& at, bool adds = false) const {
+    return {at.offset, at.value == kNone ? at.state : values_[at.value].buffer, adds};
+  }
 
   /// A parameter, or a shard of its bucket, as the previous step left it.
   Operand parameter(std::uint32_t action, const Source& input, std::uint32_t port) const {
-    const BucketId left_by = input.action != kNone ? node(input.action).subject.bucket() : node(action).subject.bucket();
-    const Residence at = left_by.valid() ? residences_.parameter(left_by, input.output) : residences_.parameter(dag_.bodies[node(action).body.index()].inputs[port].param);
+    const BucketId left_by =
+        input.action != kNone ? node(input.action).subject.bucket() : node(action).subject.bucket();
+    const Residence at =
+        left_by.valid()
+            ? residences_.parameter(left_by, input.output)
+            : residences_.parameter(dag_.bodies[node(action).body.index()].inputs[port].param);
     return {at.offset, state_buffer(at), false};
   }
 
   void make_operands() {
-    const auto scratch = std::count_if(values_.begin(), values_.end(), [](const Value& value) { return value.cls == BufferClass::workspace; });
+    const auto scratch = std::count_if(values_.begin(), values_.end(), [](const Value& value) {
+      return value.cls == BufferClass::workspace;
+    });
     role_.operands.reserve(inputs_.size() + places_.size() + static_cast<std::size_t>(scratch));
     std::size_t workspace = 0;
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
@@ -257,15 +292,19 @@ class RoleProjection {
       action.first_operand = static_cast<std::uint32_t>(role_.operands.size());
       std::uint32_t port = 0;
       for (const Source& input : inputs(a)) {
-        role_.operands.push_back(input.cls == EdgeClass::param ? parameter(a, input, port) : operand(place(input.action, input.output)));
+        role_.operands.push_back(input.cls == EdgeClass::param
+                                     ? parameter(a, input, port)
+                                     : operand(place(input.action, input.output)));
         ++port;
       }
-      for (std::uint32_t i = 0; i < node(a).num_outputs; ++i) role_.operands.push_back(operand(place(a, i), place(a, i).adds));
+      for (std::uint32_t i = 0; i < node(a).num_outputs; ++i)
+        role_.operands.push_back(operand(place(a, i), place(a, i).adds));
       if (facts_.workspaces[action.node.index()] > 0) {
         while (values_[workspace].cls != BufferClass::workspace) ++workspace;
         role_.operands.push_back({0, values_[workspace++].buffer, false});
       }
-      action.num_operands = static_cast<std::uint32_t>(role_.operands.size()) - action.first_operand;
+      action.num_operands =
+          static_cast<std::uint32_t>(role_.operands.size()) - action.first_operand;
     }
   }
 
@@ -286,7 +325,8 @@ class RoleProjection {
       if (reduces_members(node(a).kind)) reduction_[node(a).subject.bucket().index()] = a;
       if (writes_state(node(a).kind)) update_[node(a).subject.bucket().index()] = a;
       if (leaves_device(node(a).kind)) offload_[node(a).subject.bucket().index()] = a;
-      if (gathers_shards(node(a).kind) && place(a, 0).value == kNone) gather_[node(a).subject.bucket().index()] = a;
+      if (gathers_shards(node(a).kind) && place(a, 0).value == kNone)
+        gather_[node(a).subject.bucket().index()] = a;
     }
     touched_.assign(dag_.buckets.size(), false);
     reported_.assign(2 * values_.size(), kNone);
@@ -303,10 +343,14 @@ class RoleProjection {
       if (is_recv(node.kind)) need_window(a);
       // If nothing on the rank reads the gathered parameters, no other wait orders the next update
       // after the all-gather.
-      if (writes_state(node.kind) && gather_[node.subject.bucket().index()] != kNone) need(a, gather_[node.subject.bucket().index()], 1);
-      if (returns_to_device(node.kind) && node.subject.bucket().valid()) need(a, offload_[node.subject.bucket().index()], 1);
-      if (node.reduces_gradients() && node.num_inputs == 0) need(a, update_[node.subject.bucket().index()], 1);
-      if (reduces_to_shards(node.kind) && dag_.leaves_shard(node) && !place(a, 0).adds) need(a, update_[node.subject.bucket().index()], 1);
+      if (writes_state(node.kind) && gather_[node.subject.bucket().index()] != kNone)
+        need(a, gather_[node.subject.bucket().index()], 1);
+      if (returns_to_device(node.kind) && node.subject.bucket().valid())
+        need(a, offload_[node.subject.bucket().index()], 1);
+      if (node.reduces_gradients() && node.num_inputs == 0)
+        need(a, update_[node.subject.bucket().index()], 1);
+      if (reduces_to_shards(node.kind) && dag_.leaves_shard(node) && !place(a, 0).adds)
+        need(a, update_[node.subject.bucket().index()], 1);
       if (node.comm.valid()) need_step_before(a);
       for (; value < values_.size() && live_ranges_[value].first == a; ++value) {
         for (std::uint32_t i = first_predecessor_[value]; i < first_predecessor_[value + 1]; ++i) {
@@ -314,8 +358,10 @@ class RoleProjection {
           // which has one access per microbatch.
           const Need before = predecessors_[i];
           if (std::exchange(reported_[2 * before.action + before.distance], a) == a) continue;
-          for (std::uint32_t k = first_access_[before.action]; k < first_access_[before.action + 1]; ++k) {
-            if (k == first_access_[before.action] || access_[k] != access_[k - 1]) need(a, access_[k], before.distance);
+          for (std::uint32_t k = first_access_[before.action]; k < first_access_[before.action + 1];
+               ++k) {
+            if (k == first_access_[before.action] || access_[k] != access_[k - 1])
+              need(a, access_[k], before.distance);
           }
         }
       }
@@ -335,7 +381,8 @@ class RoleProjection {
     }
     for (const Need& wait : events.waits) {
       const Action& target = role_.actions[wait.action];
-      role_.waits.push_back({target.stream, target.position, static_cast<std::uint8_t>(wait.distance)});
+      role_.waits.push_back(
+          {target.stream, target.position, static_cast<std::uint8_t>(wait.distance)});
     }
   }
 
@@ -346,7 +393,9 @@ class RoleProjection {
   /// Communication that an order names waits for the order step before it, on any stream.
   void need_step_before(std::uint32_t action) {
     const auto& all = facts_.issued_after;
-    const auto begin = std::lower_bound(all.begin(), all.end(), nodes_[action], [](const auto& pair, NodeId node) { return pair.first < node; });
+    const auto begin =
+        std::lower_bound(all.begin(), all.end(), nodes_[action],
+                         [](const auto& pair, NodeId node) { return pair.first < node; });
     for (auto pair = begin; pair != all.end() && pair->first == nodes_[action]; ++pair) {
       const std::uint32_t before = action_of(pair->second);
       if (before < nodes_.size() && nodes_[before] == pair->second) need(action, before, 0);
@@ -356,7 +405,8 @@ class RoleProjection {
   /// Message j is posted after the first reader of message j - w, in this step or the one before.
   void need_window(std::uint32_t action) {
     const CommId comm = node(action).comm;
-    const Communicator& communicator = facts_.communicators.list[facts_.communicators.of_comm[comm.index()].index()];
+    const Communicator& communicator =
+        facts_.communicators.list[facts_.communicators.of_comm[comm.index()].index()];
     const std::size_t count = communicator.comms.size();
     std::size_t number = facts_.communicators.number[comm.index()];
     std::uint32_t distance = 0;
@@ -366,7 +416,8 @@ class RoleProjection {
     }
     // More than a step ahead: the reader of this very message comes first.
     if (number < communicator.window) return;
-    const NodeId reader = facts_.communicators.first_reader[communicator.comms[number - communicator.window].index()];
+    const NodeId reader =
+        facts_.communicators.first_reader[communicator.comms[number - communicator.window].index()];
     if (reader.valid()) need(action, action_of(reader), distance);
   }
 
@@ -388,7 +439,8 @@ class RoleProjection {
     first_cell_.resize(values_.size());
     end_cell_.resize(values_.size());
     const auto cut = [&](std::int64_t offset) {
-      const auto [entry, fresh] = cell_.try_emplace(offset / kAlignment, static_cast<std::uint32_t>(cuts_.size()));
+      const auto [entry, fresh] =
+          cell_.try_emplace(offset / kAlignment, static_cast<std::uint32_t>(cuts_.size()));
       if (fresh) cuts_.push_back(offset / kAlignment);
       return entry->second;
     };
@@ -399,7 +451,8 @@ class RoleProjection {
     }
     std::vector<std::uint32_t> by_place(cuts_.size()), number(cuts_.size());
     for (std::uint32_t i = 0; i < cuts_.size(); ++i) by_place[i] = i;
-    std::sort(by_place.begin(), by_place.end(), [&](std::uint32_t x, std::uint32_t y) { return cuts_[x] < cuts_[y]; });
+    std::sort(by_place.begin(), by_place.end(),
+              [&](std::uint32_t x, std::uint32_t y) { return cuts_[x] < cuts_[y]; });
     for (std::uint32_t i = 0; i < cuts_.size(); ++i) number[by_place[i]] = i;
     for (std::size_t v = 0; v < values_.size(); ++v) {
       first_cell_[v] = number[first_cell_[v]];
@@ -412,7 +465,8 @@ class RoleProjection {
   void find_predecessors() {
     const std::size_t cells = number_cells();
     holder_.assign(cells, kNone);
-    for (std::uint32_t v = 0; v < values_.size(); ++v) std::fill(holder_.begin() + first_cell_[v], holder_.begin() + end_cell_[v], v);
+    for (std::uint32_t v = 0; v < values_.size(); ++v)
+      std::fill(holder_.begin() + first_cell_[v], holder_.begin() + end_cell_[v], v);
     // The holders at the end of the step are those at the start of the next one.
     this_step_.assign(cells, false);
     first_predecessor_.assign(1, 0);
@@ -442,20 +496,20 @@ class RoleProjection {
   std::span<const NodeId> nodes_;
   std::span<const BucketId> buckets_;
   Role role_;
-  std::vector<Node> node_;                     // per action
-  std::vector<std::uint32_t> first_input_;     // per action, one more
+  std::vector<Node> node_;                  // per action
+  std::vector<std::uint32_t> first_input_;  // per action, one more
   std::vector<Source> inputs_;
   std::vector<Slot> slots_;
-  std::vector<std::uint32_t> local_stream_;    // per stream of the DAG: number on this rank
-  std::vector<std::uint32_t> next_position_;   // per local stream
+  std::vector<std::uint32_t> local_stream_;       // per stream of the DAG: number on this rank
+  std::vector<std::uint32_t> next_position_;      // per local stream
   std::vector<BufferId> parameters_, gradients_;  // per bucket
   std::int64_t state_bytes_ = 0, host_state_bytes_ = 0;
 
-  std::vector<std::uint32_t> first_place_;     // per action, one more: into places_
-  std::vector<Place> places_;                  // per output
+  std::vector<std::uint32_t> first_place_;              // per action, one more: into places_
+  std::vector<Place> places_;                           // per output
   llvm::DenseMap<NodeId, std::uint32_t> value_of_sum_;  // of full gradients until their reduction
-  std::vector<Value> values_;                  // ascending by the action that writes them
-  std::vector<LiveRange> live_ranges_;            // per value
+  std::vector<Value> values_;                           // ascending by the action that writes them
+  std::vector<LiveRange> live_ranges_;                  // per value
   // Per action: the next one that runs a body, or the last of the step.
   std::vector<std::uint32_t> next_work_;
 
@@ -466,15 +520,15 @@ class RoleProjection {
   std::vector<std::int64_t> cuts_;
   llvm::DenseMap<std::int64_t, std::uint32_t> cell_;
   std::vector<std::uint32_t> first_cell_, end_cell_;  // per value
-  std::vector<std::uint32_t> holder_;          // per cell: the value that had it last
-  std::vector<bool> this_step_;                // per cell: that was in this step
+  std::vector<std::uint32_t> holder_;                 // per cell: the value that had it last
+  std::vector<bool> this_step_;                       // per cell: that was in this step
   std::vector<std::uint32_t> first_predecessor_;
-  std::vector<Need> predecessors_;             // `action` is a value here
+  std::vector<Need> predecessors_;  // `action` is a value here
   // Per bucket: the actions that reduce it, update it, gather its parameters after that, and
   // offload its optimizer state.
   std::vector<std::uint32_t> reduction_, update_, gather_, offload_;
-  std::vector<bool> touched_;                  // per bucket
-  std::vector<std::uint32_t> first_need_;      // per action, one more
+  std::vector<bool> touched_;              // per bucket
+  std::vector<std::uint32_t> first_need_;  // per action, one more
   std::vector<Need> needs_;
   // Per value and distance: the last action that waits for accesses to it.
   std::vector<std::uint32_t> reported_;
@@ -488,8 +542,11 @@ class RolePlanner::Projection : public RoleProjection {
   using RoleProjection::RoleProjection;
 };
 
-RolePlanner::RolePlanner(const SharedFacts& facts) : projection_(std::make_unique<Projection>(facts)) {}
+RolePlanner::RolePlanner(const SharedFacts& facts)
+    : projection_(std::make_unique<Projection>(facts)) {}
 RolePlanner::~RolePlanner() = default;
-Role RolePlanner::plan(std::span<const NodeId> nodes, std::span<const BucketId> buckets) { return projection_->run(nodes, buckets); }
+Role RolePlanner::plan(std::span<const NodeId> nodes, std::span<const BucketId> buckets) {
+  return projection_->run(nodes, buckets);
+}
 
 }  // namespace piper::passes

@@ -21,7 +21,7 @@ std::string ratio_text(double ratio) {
   return text;
 }
 
-Most most_of(const Dag& dag, std::int64_t Role::*bytes) {
+Most most_of(const Dag& dag, std::int64_t Role::* bytes) {
   Most most;
   for (std::size_t i = 0; i < dag.plan->roles.size(); ++i) {
     if (dag.plan->roles[i].*bytes > most.bytes) most = {dag.plan->roles[i].*bytes, i};
@@ -31,7 +31,9 @@ Most most_of(const Dag& dag, std::int64_t Role::*bytes) {
 
 class Requirements {
  public:
-  Requirements(const Dag& dag, DiagnosticSink& sink, const std::function<std::string()>& memory_advice) : dag_(dag), sink_(sink), memory_advice_(memory_advice) {}
+  Requirements(const Dag& dag, DiagnosticSink& sink,
+               const std::function<std::string()>& memory_advice)
+      : dag_(dag), sink_(sink), memory_advice_(memory_advice) {}
 
   /// Checks the requirements that `looks` selects; bounds are on training.
   template <typename Looks>
@@ -50,7 +52,9 @@ class Requirements {
   };
 
   Found find(Measure measure) {
-    const auto of = [](const Most& most) { return Found{static_cast<double>(most.bytes), most.role}; };
+    const auto of = [](const Most& most) {
+      return Found{static_cast<double>(most.bytes), most.role};
+    };
     switch (measure) {
       case Measure::peak_memory: return of(peak_memory(dag_));
       case Measure::host_memory: return of(host_memory(dag_));
@@ -63,12 +67,22 @@ class Requirements {
   bool check(const directive::Require& require) {
     const Found found = find(require.measure);
     if (directive::holds(found.value, require.compare, require.bound)) return true;
-    const auto text = [&](double value) { return directive::counts_bytes(require.measure) ? bytes_text(value) : ratio_text(value); };
-    std::string where = found.role ? " on rank `" + std::string(dag_.context->text(dag_.plan->roles[*found.role].name)) + "`" : "";
-    if (require.measure == Measure::peak_memory) where += directive::planned_for(dag_.settings.device);
-    auto report = sink_.report(Code::measure_out_of_bounds, require.loc, "`{}` is {}{}, but {} {} is required{}", directive::kMeasureNames[static_cast<std::size_t>(require.measure)],
-                               text(found.value), where, directive::kCompareNames[static_cast<std::size_t>(require.compare)], text(require.bound), require.message.empty() ? "" : ": " + require.message);
-    const bool bounded = require.compare == directive::Compare::less || require.compare == directive::Compare::less_equal;
+    const auto text = [&](double value) {
+      return directive::counts_bytes(require.measure) ? bytes_text(value) : ratio_text(value);
+    };
+    std::string where =
+        found.role ? " on rank `" +
+                         std::string(dag_.context->text(dag_.plan->roles[*found.role].name)) + "`"
+                   : "";
+    if (require.measure == Measure::peak_memory)
+      where += directive::planned_for(dag_.settings.device);
+    auto report = sink_.report(
+        Code::measure_out_of_bounds, require.loc, "`{}` is {}{}, but {} {} is required{}",
+        directive::kMeasureNames[static_cast<std::size_t>(require.measure)], text(found.value),
+        where, directive::kCompareNames[static_cast<std::size_t>(require.compare)],
+        text(require.bound), require.message.empty() ? "" : ": " + require.message);
+    const bool bounded = require.compare == directive::Compare::less ||
+                         require.compare == directive::Compare::less_equal;
     // A hint names only changes that were tried, and only for memory.
     if (!bounded || require.measure != Measure::peak_memory) return false;
     if (!advice_) advice_ = memory_advice_ ? memory_advice_() : "";
@@ -90,17 +104,21 @@ Most host_memory(const Dag& dag) { return most_of(dag, &Role::host_bytes); }
 std::int64_t traffic(const Dag& dag) {
   std::int64_t bytes = 0;
   for (const Comm& comm : dag.comms) {
-    if (!copies_to_or_from_host(dag.node(comm.members.front()).kind)) bytes += bytes_sent(dag, comm);
+    if (!copies_to_or_from_host(dag.node(comm.members.front()).kind))
+      bytes += bytes_sent(dag, comm);
   }
   return bytes;
 }
 
-bool check_requirements(const Dag& dag, DiagnosticSink& sink, const std::function<std::string()>& memory_advice) {
+bool check_requirements(const Dag& dag, DiagnosticSink& sink,
+                        const std::function<std::string()>& memory_advice) {
   return Requirements(dag, sink, memory_advice).met([](Measure) { return true; });
 }
 
 bool check_bubbles(const Dag& dag, DiagnosticSink& sink) {
-  return Requirements(dag, sink, {}).met([](Measure measure) { return measure == Measure::bubble; });
+  return Requirements(dag, sink, {}).met([](Measure measure) {
+    return measure == Measure::bubble;
+  });
 }
 
 }  // namespace piper::passes

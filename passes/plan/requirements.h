@@ -22,7 +22,8 @@ std::int64_t traffic(const dag::Dag& dag);
 
 /// Checks `dag.requirements`; false after reporting one that is not met, with the value found.
 /// `memory_advice`, if there is one, is called once for the hint if memory is exceeded.
-bool check_requirements(const dag::Dag& dag, DiagnosticSink& sink, const std::function<std::string()>& memory_advice);
+bool check_requirements(const dag::Dag& dag, DiagnosticSink& sink,
+                        const std::function<std::string()>& memory_advice);
 /// Checks only bounds on bubbles, which `ir/verify` leaves to the simulator, for a plan read from
 /// text.
 bool check_bubbles(const dag::Dag& dag, DiagnosticSink& sink);

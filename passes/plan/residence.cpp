@@ -13,14 +13,22 @@ constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 std::pair<std::uint32_t, std::uint32_t> key(Port port) { return {port.node.value(), port.index}; }
 
 /// It sums each value over devices, into a new buffer or in place.
-bool adds_values(const Node& node) { return reduces_members(node.kind) && !node.subject.bucket().valid(); }
+bool adds_values(const Node& node) {
+  return reduces_members(node.kind) && !node.subject.bucket().valid();
+}
 
 /// Its outputs are in the state of a bucket, or in the bytes of other values.
-bool makes_no_value(const Node& node) { return adds_in_place(node.kind) || node.makes_parameters() || node.reduces_gradients(); }
+bool makes_no_value(const Node& node) {
+  return adds_in_place(node.kind) || node.makes_parameters() || node.reduces_gradients();
+}
 
 }  // namespace
 
-Residences::Residences(const Dag& dag) : dag_(dag), layouts_(bucket_layouts(dag)), params_(bucket_positions(dag)), first_term_(dag.nodes.size(), kNone) {
+Residences::Residences(const Dag& dag)
+    : dag_(dag),
+      layouts_(bucket_layouts(dag)),
+      params_(bucket_positions(dag)),
+      first_term_(dag.nodes.size(), kNone) {
   find_terms();
   find_shared();
   measure();
@@ -56,7 +64,9 @@ void Residences::find_shared() {
   for (const Node& node : dag_.nodes) {
     for (const Input& input : dag_.inputs_of(node)) {
       if (!input.source.node.valid() || !added[input.source.node.index()]) continue;
-      if (const auto found = readers.find(key(input.source)); found != readers.end() && ++found->second > 1) shared_.insert(found->first);
+      if (const auto found = readers.find(key(input.source));
+          found != readers.end() && ++found->second > 1)
+        shared_.insert(found->first);
     }
   }
 }
@@ -68,7 +78,8 @@ void Residences::measure() {
   }
   const auto add = [&](Port port) {
     const Node& maker = dag_.node(port.node);
-    bytes_.push_back(runs_body(maker.kind) ? body_bytes_[maker.body.index()][port.index] : dag_.output_type(port).bytes());
+    bytes_.push_back(runs_body(maker.kind) ? body_bytes_[maker.body.index()][port.index]
+                                           : dag_.output_type(port).bytes());
   };
   first_bytes_.reserve(dag_.nodes.size() + 1);
   NodePolls polls(dag_.context->cancellation);
@@ -93,33 +104,44 @@ void Residences::measure() {
 
 Residence Residences::of(Port port) const {
   const Node& node = dag_.node(port.node);
-  if (const std::uint32_t first = first_term_[port.node.index()]; first != kNone && terms_[first + port.index].sum.node.valid()) {
+  if (const std::uint32_t first = first_term_[port.node.index()];
+      first != kNone && terms_[first + port.index].sum.node.valid()) {
     Residence at = of_sum(terms_[first + port.index].sum);
     at.adds = terms_[first + port.index].adds;
     return at;
   }
-  if (runs_body(node.kind)) return {BufferClass::activations, port, {}, 0, body_bytes_[node.body.index()][port.index]};
+  if (runs_body(node.kind))
+    return {BufferClass::activations, port, {}, 0, body_bytes_[node.body.index()][port.index]};
   if (adds_in_place(node.kind)) return of_sum(port);
   const BucketId bucket = node.subject.bucket();
   // In place.
-  if (writes_state(node.kind) && dag_.is_optimizer_state(node, port.index)) return of(dag_.inputs_of(node).back().source);
+  if (writes_state(node.kind) && dag_.is_optimizer_state(node, port.index))
+    return of(dag_.inputs_of(node).back().source);
   if (gathers_shards(node.kind) && dag_.shards_parameters(dag_.buckets[bucket.index()])) {
     const BucketLayout& whole = layout(bucket);
-    return {BufferClass::gathered, {port.node, 0}, {}, whole.parameter_bytes(whole.offsets[port.index]), whole.parameter_bytes(whole.elements)};
+    return {BufferClass::gathered,
+            {port.node, 0},
+            {},
+            whole.parameter_bytes(whole.offsets[port.index]),
+            whole.parameter_bytes(whole.elements)};
   }
   if (node.makes_parameters()) return parameter(bucket, port.index);
-  if (node.reduces_gradients()) return state(BufferClass::gradients, BucketState::gradients, bucket, port.index);
+  if (node.reduces_gradients())
+    return state(BufferClass::gradients, BucketState::gradients, bucket, port.index);
   if (adds_values(node) && node.num_inputs > 0) {
     const Port operand = dag_.inputs_of(node)[port.index].source;
     if (!shared_.contains(key(operand))) return of(operand);
   }
   // Fetched values keep their class; optimizer state passes through.
   const bool returns = returns_to_device(node.kind) && !bucket.valid();
-  const BufferClass cls = leaves_device(node.kind) ? BufferClass::offloaded : is_communication(node.kind) && !returns ? BufferClass::communication : BufferClass::activations;
+  const BufferClass cls = leaves_device(node.kind)                  ? BufferClass::offloaded
+                          : is_communication(node.kind) && !returns ? BufferClass::communication
+                                                                    : BufferClass::activations;
   return {cls, port, {}, 0, bytes_[first_bytes_[port.node.index()] + port.index]};
 }
 
-Residence Residences::state(BufferClass cls, BucketState state, BucketId bucket, std::uint32_t position) const {
+Residence Residences::state(BufferClass cls, BucketState state, BucketId bucket,
+                            std::uint32_t position) const {
   return {cls, {}, bucket, layout(bucket).offset(state, position), layout(bucket).extent(state)};
 }
 
@@ -128,9 +150,14 @@ Residence Residences::state(BufferClass cls, BucketState state, BucketId bucket,
 Residence Residences::of_sum(Port port) const {
   const Node& sum = dag_.node(port.node);
   const BucketId bucket = sum.subject.bucket();
-  if (dag_.adds_shards(sum) || !dag_.shards_gradients(dag_.buckets[bucket.index()])) return state(BufferClass::gradients, BucketState::gradients, bucket, port.index);
+  if (dag_.adds_shards(sum) || !dag_.shards_gradients(dag_.buckets[bucket.index()]))
+    return state(BufferClass::gradients, BucketState::gradients, bucket, port.index);
   const BucketLayout& whole = layout(bucket);
-  return {BufferClass::unreduced, {port.node, 0}, {}, whole.sum_bytes(whole.offsets[port.index]), whole.sum_bytes(whole.elements)};
+  return {BufferClass::unreduced,
+          {port.node, 0},
+          {},
+          whole.sum_bytes(whole.offsets[port.index]),
+          whole.sum_bytes(whole.elements)};
 }
 
 }  // namespace piper::passes

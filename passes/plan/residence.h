@@ -19,7 +19,7 @@ namespace piper::passes {
 
 struct Residence {
   dag::BufferClass cls = dag::BufferClass::activations;
-  dag::Port owner;          // the value whose bytes these are; invalid: state of `bucket`
+  dag::Port owner;  // the value whose bytes these are; invalid: state of `bucket`
   dag::BucketId bucket;
   std::int64_t offset = 0;  // bytes from the start of the owner, or of that state
   std::int64_t extent = 0;  // bytes of the owner, or of that state
@@ -35,9 +35,13 @@ class Residences {
   /// The residence of an output.
   Residence of(dag::Port port) const;
   /// The residence of an input of class param; `position` is that of the parameter in its bucket.
-  Residence parameter(dag::BucketId bucket, std::uint32_t position) const { return state(dag::BufferClass::parameters, dag::BucketState::parameters, bucket, position); }
+  Residence parameter(dag::BucketId bucket, std::uint32_t position) const {
+    return state(dag::BufferClass::parameters, dag::BucketState::parameters, bucket, position);
+  }
   /// The same for an input without a source node in this program.
-  Residence parameter(tensor::ParamId param) const { return parameter(params_[param.index()].bucket, params_[param.index()].index); }
+  Residence parameter(tensor::ParamId param) const {
+    return parameter(params_[param.index()].bucket, params_[param.index()].index);
+  }
   const dag::BucketLayout& layout(dag::BucketId bucket) const { return layouts_[bucket.index()]; }
 
  private:
@@ -50,7 +54,8 @@ class Residences {
   void find_terms();
   void find_shared();
   void measure();
-  Residence state(dag::BufferClass cls, dag::BucketState state, dag::BucketId bucket, std::uint32_t position) const;
+  Residence state(dag::BufferClass cls, dag::BucketState state, dag::BucketId bucket,
+                  std::uint32_t position) const;
   Residence of_sum(dag::Port port) const;
 
   const dag::Dag& dag_;
@@ -59,10 +64,10 @@ class Residences {
   std::vector<std::vector<std::int64_t>> body_bytes_;  // per body and output
   // Per node, one more: into bytes_, for nodes without a body.
   std::vector<std::uint32_t> first_bytes_;
-  std::vector<std::int64_t> bytes_;                    // of outputs that are values of the step
+  std::vector<std::int64_t> bytes_;  // of outputs that are values of the step
   // Per node: into terms_; kNone: none of its outputs is a term.
   std::vector<std::uint32_t> first_term_;
-  std::vector<Term> terms_;                            // per output of the other nodes
+  std::vector<Term> terms_;  // per output of the other nodes
   // Outputs that are reduced over devices and also read otherwise.
   llvm::DenseSet<std::pair<std::uint32_t, std::uint32_t>> shared_;
 };

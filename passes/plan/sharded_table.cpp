@@ -14,11 +14,17 @@ using namespace dag;
 namespace {
 
 bool any_sharded(const Dag& dag) {
-  return !dag.forward_only && std::any_of(dag.buckets.begin(), dag.buckets.end(), [](const Bucket& bucket) { return bucket.sharded(); });
+  return !dag.forward_only && std::any_of(dag.buckets.begin(), dag.buckets.end(),
+                                          [](const Bucket& bucket) { return bucket.sharded(); });
 }
 
 /// The sharded states, as the `zero` number of `replicate`.
-int zero_of(const Bucket& bucket) { return !bucket.parameters.replicated() ? 3 : !bucket.gradients.replicated() ? 2 : !bucket.state.replicated() ? 1 : 0; }
+int zero_of(const Bucket& bucket) {
+  return !bucket.parameters.replicated()  ? 3
+         : !bucket.gradients.replicated() ? 2
+         : !bucket.state.replicated()     ? 1
+                                          : 0;
+}
 
 std::int64_t parameter_bytes(const Dag& dag, const Bucket& bucket) {
   std::int64_t bytes = 0;
@@ -34,7 +40,8 @@ std::int64_t widening(const Dag& dag, const Bucket& bucket) {
 
 std::int64_t devices_of(const Dag& dag, const Bucket& bucket) {
   std::int64_t devices = 0;
-  for (const DeviceSetId owner : bucket.owners) devices += static_cast<std::int64_t>(dag.device_sets[owner].devices(dag.mesh));
+  for (const DeviceSetId owner : bucket.owners)
+    devices += static_cast<std::int64_t>(dag.device_sets[owner].devices(dag.mesh));
   return devices;
 }
 
@@ -55,7 +62,9 @@ std::vector<ShardedState> sharded_state(const Dag& dag) {
       share.zero = zero_of(bucket);
       share.flat = flat;
       share.members = dag.extent(flat);
-      const auto part = static_cast<std::size_t>(buffer.cls == BufferClass::parameters ? 0 : buffer.cls == BufferClass::gradients ? 1 : 2);
+      const auto part = static_cast<std::size_t>(buffer.cls == BufferClass::parameters  ? 0
+                                                 : buffer.cls == BufferClass::gradients ? 1
+                                                                                        : 2);
       share.planned[part] += buffer.bytes;
       if (part != 0) continue;
       share.parameters += parameter_bytes(dag, bucket);
@@ -63,8 +72,11 @@ std::vector<ShardedState> sharded_state(const Dag& dag) {
       share.slots = bucket_layout(dag, bucket).slots;
     }
     for (auto& [key, share] : of_role) {
-      const auto kept = [&](int zero, std::int64_t bytes) { return share.zero >= zero ? bytes / share.members : bytes; };
-      share.formula = {kept(3, share.parameters), share.frozen ? 0 : kept(2, share.sums), share.slots * kept(1, share.sums)};
+      const auto kept = [&](int zero, std::int64_t bytes) {
+        return share.zero >= zero ? bytes / share.members : bytes;
+      };
+      share.formula = {kept(3, share.parameters), share.frozen ? 0 : kept(2, share.sums),
+                       share.slots * kept(1, share.sums)};
       shares.push_back(share);
     }
   }
@@ -90,23 +102,30 @@ std::vector<ShardedTraffic> sharded_traffic(const Dag& dag) {
   std::map<std::tuple<bool, AxisMask, AxisMask, int>, ShardedTraffic> by_kind;
   for (std::size_t b = 0; b < dag.buckets.size(); ++b) {
     const Bucket& bucket = dag.buckets[b];
-    if (!bucket.sharded() && (dag.frozen(bucket) || (bucket.unreduced.replicated() && bucket.owners.size() < 2))) continue;
+    if (!bucket.sharded() &&
+        (dag.frozen(bucket) || (bucket.unreduced.replicated() && bucket.owners.size() < 2)))
+      continue;
     const AxisMask flat = dag.sharded_over(bucket), reduce = dag.reduced_over(bucket);
     ShardedTraffic& share = by_kind[{dag.frozen(bucket), flat, reduce, zero_of(bucket)}];
     share.zero = zero_of(bucket);
     share.frozen = dag.frozen(bucket);
     share.flat = flat;
     share.reduce = reduce;
-    const std::int64_t bytes = parameter_bytes(dag, bucket), sums = widening(dag, bucket) * bytes, owners = static_cast<std::int64_t>(bucket.owners.size()), devices = devices_of(dag, bucket);
+    const std::int64_t bytes = parameter_bytes(dag, bucket), sums = widening(dag, bucket) * bytes,
+                       owners = static_cast<std::int64_t>(bucket.owners.size()),
+                       devices = devices_of(dag, bucket);
     // A ring of k sends Psi (k - 1) for a reduce-scatter or an all-gather, and twice that for an
     // all-reduce; shards of Psi / k are all-reduced over the remaining axes.
     const std::int64_t cut = dag.extent(flat), rest = dag.extent(reduce & ~flat) * owners;
     const std::int64_t rings = devices / owners / cut;
     share.parameters += bytes;
     share.rings = std::max(share.rings, cut > 1 ? devices / cut : devices / rest);
-    share.formula[0] += counts[b].scatters * rings * sums * (cut - 1) + counts[b].sums * (devices / rest) * 2 * (sums / cut) * (rest - 1);
+    share.formula[0] += counts[b].scatters * rings * sums * (cut - 1) +
+                        counts[b].sums * (devices / rest) * 2 * (sums / cut) * (rest - 1);
     share.formula[1] += counts[b].gathers * rings * bytes * (cut - 1);
-    share.sums += static_cast<double>(bytes * (cut > 1 ? counts[b].scatters : counts[b].sums * owners)) / static_cast<double>(owners);
+    share.sums +=
+        static_cast<double>(bytes * (cut > 1 ? counts[b].scatters : counts[b].sums * owners)) /
+        static_cast<double>(owners);
     share.gathers += static_cast<double>(bytes * counts[b].gathers) / static_cast<double>(owners);
     for (const std::size_t part : {0, 1}) share.planned[part] += counts[b].bytes[part];
   }

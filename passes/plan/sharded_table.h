@@ -21,11 +21,11 @@ struct ShardedState {
   std::string role;
   int zero = 0;
   AxisMask flat = 0;
-  bool frozen = false;                  // only parameters
-  std::int64_t members = 1;             // k: devices along the flat axes
-  std::int64_t parameters = 0;          // Psi: bytes of the parameters without padding
-  std::int64_t sums = 0;                // bytes of their gradients, and of a slot of the optimizer
-  std::int64_t slots = 0;               // number of such slots, including master weights
+  bool frozen = false;          // only parameters
+  std::int64_t members = 1;     // k: devices along the flat axes
+  std::int64_t parameters = 0;  // Psi: bytes of the parameters without padding
+  std::int64_t sums = 0;        // bytes of their gradients, and of a slot of the optimizer
+  std::int64_t slots = 0;       // number of such slots, including master weights
   std::array<std::int64_t, 3> formula{};  // parameters, gradients, optimizer state
   std::array<std::int64_t, 3> planned{};
 };
@@ -34,8 +34,8 @@ struct ShardedState {
 struct ShardedTraffic {
   int zero = 0;
   AxisMask flat = 0, reduce = 0;
-  bool frozen = false;                  // only gathered
-  std::int64_t parameters = 0;          // of the buckets, at one owner each
+  bool frozen = false;          // only gathered
+  std::int64_t parameters = 0;  // of the buckets, at one owner each
   // Number of rings of k devices that move a bucket, at all owners; the maximum over buckets.
   std::int64_t rings = 0;
   // How often a bucket is reduced and gathered at one owner, on average over the bytes.

@@ -16,7 +16,10 @@ namespace {
 std::string carried(const Node& node) {
   if (is_message(node.kind)) return std::string(pass_name(node.pass));
   switch (node.subject.kind()) {
-    case SubjectKind::bucket: return copies_to_or_from_host(node.kind) ? "optimizer state" : gathers_shards(node.kind) ? "parameters" : "gradients";
+    case SubjectKind::bucket:
+      return copies_to_or_from_host(node.kind) ? "optimizer state"
+             : gathers_shards(node.kind)       ? "parameters"
+                                               : "gradients";
     case SubjectKind::loss: return "losses";
     case SubjectKind::count: return "counts";
     case SubjectKind::norm: return "norm";
@@ -31,15 +34,20 @@ std::string carried(const Node& node) {
 std::int64_t bytes_sent(const Dag& dag, const Comm& comm) {
   std::int64_t contributed = 0;  // by one device of each member set
   if (const Node& copy = dag.node(comm.members.front()); copies_to_or_from_host(copy.kind)) {
-    for (std::uint32_t i = 0; i < copy.num_outputs; ++i) contributed += dag.output_type({comm.members.front(), i}).bytes();
-    if (copy.num_outputs == 0) contributed = dag.output_type(dag.inputs_of(copy).front().source).bytes();
+    for (std::uint32_t i = 0; i < copy.num_outputs; ++i)
+      contributed += dag.output_type({comm.members.front(), i}).bytes();
+    if (copy.num_outputs == 0)
+      contributed = dag.output_type(dag.inputs_of(copy).front().source).bytes();
     return contributed * static_cast<std::int64_t>(dag.device_sets[copy.devices].devices(dag.mesh));
   }
   for (const NodeId member : comm.members) {
-    if (const BucketId bucket = dag.node(member).subject.bucket(); bucket.valid() && dag.buckets[bucket.index()].sharded()) {
+    if (const BucketId bucket = dag.node(member).subject.bucket();
+        bucket.valid() && dag.buckets[bucket.index()].sharded()) {
       const BucketLayout layout = bucket_layout(dag, dag.buckets[bucket.index()]);
-      const std::int64_t moved = reduces_to_all(dag.node(member).kind) ? layout.block() : layout.elements;
-      contributed += gathers_shards(dag.node(member).kind) ? layout.parameter_bytes(moved) : layout.sum_bytes(moved);
+      const std::int64_t moved =
+          reduces_to_all(dag.node(member).kind) ? layout.block() : layout.elements;
+      contributed += gathers_shards(dag.node(member).kind) ? layout.parameter_bytes(moved)
+                                                           : layout.sum_bytes(moved);
       continue;
     }
     std::uint32_t port = 0xFFFFFFFFu;
@@ -49,7 +57,8 @@ std::int64_t bytes_sent(const Dag& dag, const Comm& comm) {
     }
   }
   const Node& front = dag.node(comm.members.front());
-  const std::int64_t devices = static_cast<std::int64_t>(dag.device_sets[front.devices].devices(dag.mesh));
+  const std::int64_t devices =
+      static_cast<std::int64_t>(dag.device_sets[front.devices].devices(dag.mesh));
   std::int64_t joined = 1;  // devices of one set that take part together
   for (std::size_t i = 0; i < dag.mesh.axes.size(); ++i) {
     if ((comm.axes >> i & 1) != 0) joined *= dag.mesh.axes[i].size;
@@ -68,7 +77,9 @@ std::int64_t bytes_sent(const Dag& dag, const Comm& comm) {
     case CommOp::all_gather: return groups * (members - 1) * contributed;
     // A ring sends every element 2 (n - 1) / n times from each of n devices; every member set holds
     // as much.
-    case CommOp::all_reduce: return groups * 2 * (members - 1) * (contributed / static_cast<std::int64_t>(comm.members.size()));
+    case CommOp::all_reduce:
+      return groups * 2 * (members - 1) *
+             (contributed / static_cast<std::int64_t>(comm.members.size()));
   }
   return 0;
 }
@@ -84,8 +95,12 @@ std::vector<TrafficRow> traffic_table(const Dag& dag) {
       const Node& front = dag.node(comm.members.front());
       const auto [known, added] = own.emplace(std::pair(front.kind, carried(front)), rows.size());
       if (added) {
-        const std::string stream = communicator.stream.valid() ? std::string(dag.context->text(dag.streams[communicator.stream.index()].name)) : "";
-        rows.push_back({names[c], communicator.members, stream, front.kind, known->first.second, 0, 0});
+        const std::string stream =
+            communicator.stream.valid()
+                ? std::string(dag.context->text(dag.streams[communicator.stream.index()].name))
+                : "";
+        rows.push_back(
+            {names[c], communicator.members, stream, front.kind, known->first.second, 0, 0});
       }
       TrafficRow& row = rows[known->second];
       ++row.operations;

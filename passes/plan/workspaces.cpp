@@ -15,7 +15,8 @@ namespace {
 /// buckets of equal parameters.
 class Workspaces {
  public:
-  Workspaces(const Dag& dag, const WorkspaceBytes& ask) : dag_(dag), ask_(ask), of_body_(dag.bodies.size(), kUnknown) {}
+  Workspaces(const Dag& dag, const WorkspaceBytes& ask)
+      : dag_(dag), ask_(ask), of_body_(dag.bodies.size(), kUnknown) {}
 
   std::int64_t of(const Node& node) {
     switch (node.kind) {
@@ -30,15 +31,27 @@ class Workspaces {
       case NodeKind::sum_squares:
       case NodeKind::update: {
         std::vector<tensor::Type> types;
-        for (const tensor::ParamId param : dag_.buckets[node.subject.bucket().index()].params) types.push_back(dag_.param_types[param.index()]);
+        for (const tensor::ParamId param : dag_.buckets[node.subject.bucket().index()].params)
+          types.push_back(dag_.param_types[param.index()]);
         const AxisMask flat = dag_.sharded_over(dag_.buckets[node.subject.bucket().index()]);
         for (const auto& [kind, cut, known, bytes] : buckets_) {
           if (kind == node.kind && cut == flat && known == types) return bytes;
         }
-        return std::get<3>(buckets_.emplace_back(node.kind, flat, std::move(types), ask_(dag_, node)));
+        return std::get<3>(
+            buckets_.emplace_back(node.kind, flat, std::move(types), ask_(dag_, node)));
       }
-      case NodeKind::load: case NodeKind::count: case NodeKind::accumulate: case NodeKind::report: case NodeKind::send: case NodeKind::recv: case NodeKind::offload:
-      case NodeKind::fetch: case NodeKind::all_reduce: case NodeKind::reduce_scatter: case NodeKind::all_gather: case NodeKind::all_gather_v: return 0;
+      case NodeKind::load:
+      case NodeKind::count:
+      case NodeKind::accumulate:
+      case NodeKind::report:
+      case NodeKind::send:
+      case NodeKind::recv:
+      case NodeKind::offload:
+      case NodeKind::fetch:
+      case NodeKind::all_reduce:
+      case NodeKind::reduce_scatter:
+      case NodeKind::all_gather:
+      case NodeKind::all_gather_v: return 0;
     }
     return 0;
   }

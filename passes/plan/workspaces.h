@@ -10,6 +10,7 @@ namespace piper::passes {
 
 /// Bytes per node. No `workspace`: nodes need none. Does not read orders and streams, because
 /// another thread may be writing them.
-std::vector<std::int64_t> measure_workspaces(const dag::Dag& dag, const dag::WorkspaceBytes& workspace);
+std::vector<std::int64_t> measure_workspaces(const dag::Dag& dag,
+                                             const dag::WorkspaceBytes& workspace);
 
 }  // namespace piper::passes

@@ -15,9 +15,11 @@ std::vector<const directive::Partition*> in_order(const directive::Strategy& str
 
 /// Reports partitions of a part of some work, several with one name, and cycles; the names of their
 /// parts are then uncertain.
-void check_partitions(const Nameable& nameable, const directive::Strategy& strategy, llvm::DenseSet<Symbol>& uncertain, DiagnosticSink& sink);
+void check_partitions(const Nameable& nameable, const directive::Strategy& strategy,
+                      llvm::DenseSet<Symbol>& uncertain, DiagnosticSink& sink);
 /// The same for splits: several, one of an unknown dimension or into parts that the batch does not
 /// have, and dimensions with the name of a region, which no selector could name.
-void check_splits(const Nameable& nameable, const directive::Strategy& strategy, llvm::DenseSet<Symbol>& uncertain, DiagnosticSink& sink);
+void check_splits(const Nameable& nameable, const directive::Strategy& strategy,
+                  llvm::DenseSet<Symbol>& uncertain, DiagnosticSink& sink);
 
 }  // namespace piper::passes

@@ -20,6 +20,7 @@ namespace piper::passes {
 inline constexpr std::string_view kComputeStream = "compute";
 
 /// Reports errors in the lines of a strategy with evaluated orders; false if there are any.
-bool check_lines(const Nameable& nameable, const directive::Strategy& strategy, DiagnosticSink& sink);
+bool check_lines(const Nameable& nameable, const directive::Strategy& strategy,
+                 DiagnosticSink& sink);
 
 }  // namespace piper::passes

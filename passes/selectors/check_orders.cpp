@@ -6,9 +6,9 @@
 
 namespace piper::passes {
 
+using directive::CommClass;
 using directive::Order;
 using directive::OrderOp;
-using directive::CommClass;
 using directive::RankSteps;
 
 namespace {
@@ -16,7 +16,9 @@ namespace {
 void check_communication(const Order& order, DiagnosticSink& sink) {
   for (const OrderOp& op : order.ops) {
     if (op.part != CommClass::enter && op.part != CommClass::leave) continue;
-    sink.report(Code::named_communication_unavailable, op.loc, "`.{}` has no place in an order: there is no such communication", directive::part_name(op.part))
+    sink.report(Code::named_communication_unavailable, op.loc,
+                "`.{}` has no place in an order: there is no such communication",
+                directive::part_name(op.part))
         .hint("`.send`, `.recv`, `.gather` and `.reduce` can be named");
   }
 }
@@ -36,13 +38,18 @@ class Claims {
 
   void check(const Context& context, DiagnosticSink& sink) {
     for (auto a = by_whole_axes_.begin(); a != by_whole_axes_.end(); ++a) {
-      for (auto b = a; b != by_whole_axes_.end(); ++b) meet(a->second, b->second, static_cast<AxisMask>(a->first | b->first));
+      for (auto b = a; b != by_whole_axes_.end(); ++b)
+        meet(a->second, b->second, static_cast<AxisMask>(a->first | b->first));
     }
     for (const auto& [later, first] : twice_) {
-      const auto text = [&](const RankSteps& rank) { return print(set(rank), strategy_.mesh, context.symbols); };
-      sink.report(Code::rank_claimed_twice, later.rank->loc, "the order of `{}` is given twice", text(*later.rank))
+      const auto text = [&](const RankSteps& rank) {
+        return print(set(rank), strategy_.mesh, context.symbols);
+      };
+      sink.report(Code::rank_claimed_twice, later.rank->loc, "the order of `{}` is given twice",
+                  text(*later.rank))
           .related(first.rank->loc, "`{}` has an order here", text(*first.rank))
-          .hint("give each rank one order; an `order` replaces the order of a schedule only beside its call, and only for whole ranks");
+          .hint(
+              "give each rank one order; an `order` replaces the order of a schedule only beside its call, and only for whole ranks");
     }
   }
 
@@ -84,20 +91,24 @@ class Claims {
 
 }  // namespace
 
-bool check_trims(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink) {
+bool check_trims(const directive::Strategy& strategy, const Context& context,
+                 DiagnosticSink& sink) {
   bool good = true;
   for (const directive::Directive& directive : strategy.directives) {
     const auto* order = std::get_if<Order>(&directive);
     if (order == nullptr || order->trims.empty()) continue;
     const Order::Trim& trim = order->trims.front();
     const std::string_view name = context.text(trim.dim);
-    sink.report(Code::trim_unknown_dimension, trim.loc, "`trim` names `{}`, but the batch is not split into `{}`", name, name).hint("name a dimension of a `split` line");
+    sink.report(Code::trim_unknown_dimension, trim.loc,
+                "`trim` names `{}`, but the batch is not split into `{}`", name, name)
+        .hint("name a dimension of a `split` line");
     good = false;
   }
   return good;
 }
 
-void check_orders(const directive::Strategy& strategy, const Context& context, bool single, DiagnosticSink& sink) {
+void check_orders(const directive::Strategy& strategy, const Context& context, bool single,
+                  DiagnosticSink& sink) {
   for (const directive::Directive& directive : strategy.directives) {
     if (const auto* order = std::get_if<Order>(&directive)) check_communication(*order, sink);
   }

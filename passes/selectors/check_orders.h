@@ -14,6 +14,7 @@ namespace piper::passes {
 bool check_trims(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink);
 /// Reports communication that does not exist, and devices with several orders; the latter only if
 /// cuts are `single`, unlike those of a schedule that is applied twice.
-void check_orders(const directive::Strategy& strategy, const Context& context, bool single, DiagnosticSink& sink);
+void check_orders(const directive::Strategy& strategy, const Context& context, bool single,
+                  DiagnosticSink& sink);
 
 }  // namespace piper::passes

@@ -13,7 +13,9 @@ namespace piper::passes {
 
 namespace {
 
-bool is_the_model(const Nameable& nameable, Symbol name, bool all) { return all && nameable.context.text(name) == "model"; }
+bool is_the_model(const Nameable& nameable, Symbol name, bool all) {
+  return all && nameable.context.text(name) == "model";
+}
 
 }  // namespace
 
@@ -27,7 +29,8 @@ std::vector<Symbol> names_used(const directive::Strategy& strategy) {
     names.push_back(name);
   };
   for (const directive::Directive& directive : strategy.directives) {
-    if (const auto* partition = std::get_if<directive::Partition>(&directive)) add(partition->into.name);
+    if (const auto* partition = std::get_if<directive::Partition>(&directive))
+      add(partition->into.name);
   }
   const auto add_order = [&](const directive::Order& order) {
     std::vector<bool> read(order.coordinates.size());  // operations share their coordinates
@@ -35,13 +38,18 @@ std::vector<Symbol> names_used(const directive::Strategy& strategy) {
       if (op.num_coordinates == 0 || read[op.first_coordinate]) continue;
       read[op.first_coordinate] = true;
       for (std::uint32_t i = 0; i < op.num_coordinates; ++i) {
-        if (const directive::OrderCoordinate& c = order.coordinates[op.first_coordinate + i]; !c.rest) add(c.name);
+        if (const directive::OrderCoordinate& c = order.coordinates[op.first_coordinate + i];
+            !c.rest)
+          add(c.name);
       }
     }
   };
-  for_each_coordinate(strategy, [&](const UsedCoordinate& used) {
-    if (!used.rest && used.cuts) add(used.name);
-  }, add_order);
+  for_each_coordinate(
+      strategy,
+      [&](const UsedCoordinate& used) {
+        if (!used.rest && used.cuts) add(used.name);
+      },
+      add_order);
   return names;
 }
 
@@ -50,7 +58,9 @@ llvm::DenseSet<Symbol> regions_with_named_rest(const directive::Strategy& strate
   const auto add = [&](const auto& coordinate) {
     if (coordinate.rest) regions.insert(coordinate.name);
   };
-  for_each_coordinate(strategy, add, [&](const directive::Order& order) { std::for_each(order.coordinates.begin(), order.coordinates.end(), add); });
+  for_each_coordinate(strategy, add, [&](const directive::Order& order) {
+    std::for_each(order.coordinates.begin(), order.coordinates.end(), add);
+  });
   return regions;
 }
 
@@ -69,7 +79,8 @@ class Names {
       parts.resize(std::max<std::size_t>(parts.size(), partition->into.extent), true);
     }
     regions_ = texts(nameable.context);
-    for (const directive::NamedExtent& dim : dimensions(strategy)) exists_[dim.name].assign(dim.extent, true);
+    for (const directive::NamedExtent& dim : dimensions(strategy))
+      exists_[dim.name].assign(dim.extent, true);
     all_ = texts(nameable.context);
   }
 
@@ -95,13 +106,19 @@ class Names {
 
 class NameCheck {
  public:
-  NameCheck(const Nameable& nameable, const directive::Strategy& strategy, const llvm::DenseSet<Symbol>& uncertain, DiagnosticSink& sink)
-      : nameable_(nameable), names_(nameable, strategy), uncertain_(uncertain), sink_(sink), errors_(sink.error_count()) {}
+  NameCheck(const Nameable& nameable, const directive::Strategy& strategy,
+            const llvm::DenseSet<Symbol>& uncertain, DiagnosticSink& sink)
+      : nameable_(nameable),
+        names_(nameable, strategy),
+        uncertain_(uncertain),
+        sink_(sink),
+        errors_(sink.error_count()) {}
 
   void region(const directive::Partition& partition) {
     if (!nameable_.of_model) return;
     for (const directive::Coordinate& c : partition.region.coordinates) {
-      check(UsedCoordinate{c.name, c.all, c.indices, directive::narrowest(c.loc, partition.loc)}, names_.regions());
+      check(UsedCoordinate{c.name, c.all, c.indices, directive::narrowest(c.loc, partition.loc)},
+            names_.regions());
     }
   }
   void operator()(const UsedCoordinate& used) {
@@ -115,7 +132,8 @@ class NameCheck {
   static constexpr std::size_t kEnough = 1000;
 
   void check(const UsedCoordinate& used, std::span<const std::string_view> known) {
-    if (sink_.error_count() > errors_ + kEnough || is_the_model(nameable_, used.name, used.all)) return;
+    if (sink_.error_count() > errors_ + kEnough || is_the_model(nameable_, used.name, used.all))
+      return;
     const std::string_view name = nameable_.context.text(used.name);
     const std::vector<bool>* const exists = names_.find(used.name);
     if (exists == nullptr) {
@@ -125,30 +143,44 @@ class NameCheck {
     }
     if (used.all || uncertain_.contains(used.name)) return;
     if (used.indices.empty()) {
-      sink_.report(Code::selector_matches_nothing, used.place(), "`{}[]` matches nothing: the list of indices is empty", name);
+      sink_.report(Code::selector_matches_nothing, used.place(),
+                   "`{}[]` matches nothing: the list of indices is empty", name);
       return;
     }
-    const auto wrong = std::find_if(used.indices.begin(), used.indices.end(), [&](std::uint32_t i) { return i >= exists->size() || !(*exists)[i]; });
-    if (wrong != used.indices.end() && !has_no_work(used, *wrong)) report_missing_index(sink_, used.place(), name, *wrong, exists->size());
+    const auto wrong = std::find_if(used.indices.begin(), used.indices.end(), [&](std::uint32_t i) {
+      return i >= exists->size() || !(*exists)[i];
+    });
+    if (wrong != used.indices.end() && !has_no_work(used, *wrong))
+      report_missing_index(sink_, used.place(), name, *wrong, exists->size());
   }
 
   /// Reports and returns true if the model has the region, or the one of that index, and a step has
   /// no work of it.
   bool has_no_work(const UsedCoordinate& used, std::optional<std::uint32_t> index) {
-    const auto find_in = [&](const llvm::DenseMap<Symbol, Nameable::Name>& regions) -> const Nameable::Name* {
+    const auto find_in =
+        [&](const llvm::DenseMap<Symbol, Nameable::Name>& regions) -> const Nameable::Name* {
       const auto found = regions.find(used.name);
-      return found == regions.end() || (index && (*index >= found->second.exists.size() || !found->second.exists[*index])) ? nullptr : &found->second;
+      return found == regions.end() || (index && (*index >= found->second.exists.size() ||
+                                                  !found->second.exists[*index]))
+                 ? nullptr
+                 : &found->second;
     };
-    const std::string region = std::string(nameable_.context.text(used.name)) + (index ? "[" + std::to_string(*index) + "]" : "");
+    const std::string region = std::string(nameable_.context.text(used.name)) +
+                               (index ? "[" + std::to_string(*index) + "]" : "");
     if (const Nameable::Name* const found = find_in(nameable_.without_loss)) {
-      sink_.report(Code::region_without_loss, used.place(), "`{}` reaches no loss, so a step has no work of it", region)
+      sink_
+          .report(Code::region_without_loss, used.place(),
+                  "`{}` reaches no loss, so a step has no work of it", region)
           .related(found->loc, "its results are on the way to no `loss`")
-          .hint("use its result on the way to a `loss`, or remove the call and the lines that name it");
+          .hint(
+              "use its result on the way to a `loss`, or remove the call and the lines that name it");
       return true;
     }
     const Nameable::Name* const found = find_in(nameable_.integer_names);
     if (found == nullptr) return false;
-    sink_.report(Code::region_without_loss, used.place(), "`{}` only gives integers another name, so a step has no work of it", region)
+    sink_
+        .report(Code::region_without_loss, used.place(),
+                "`{}` only gives integers another name, so a step has no work of it", region)
         .related(found->loc, "whoever reads the integers names them so")
         .hint("remove `{}` from this line, and name the region that reads its result", region);
     return true;
@@ -156,9 +188,13 @@ class NameCheck {
 
   /// `rest` names loose work, so no region or dimension may have that name.
   void rest(const UsedCoordinate& used) {
-    if (rest_reported_ || !std::binary_search(names_.all().begin(), names_.all().end(), "rest")) return;
+    if (rest_reported_ || !std::binary_search(names_.all().begin(), names_.all().end(), "rest"))
+      return;
     rest_reported_ = true;
-    sink_.report(Code::rest_is_a_region, used.place(), "`rest` names the loose work of a region here, but the program has regions or a dimension of that name")
+    sink_
+        .report(
+            Code::rest_is_a_region, used.place(),
+            "`rest` names the loose work of a region here, but the program has regions or a dimension of that name")
         .hint("give these another name");
   }
 
@@ -173,16 +209,19 @@ class NameCheck {
 
 }  // namespace
 
-llvm::DenseSet<Symbol> check_names(const Nameable& nameable, const directive::Strategy& strategy, const llvm::DenseSet<Symbol>& uncertain, DiagnosticSink& sink) {
+llvm::DenseSet<Symbol> check_names(const Nameable& nameable, const directive::Strategy& strategy,
+                                   const llvm::DenseSet<Symbol>& uncertain, DiagnosticSink& sink) {
   NameCheck check(nameable, strategy, uncertain, sink);
   for (const directive::Directive& directive : strategy.directives) {
-    if (const auto* partition = std::get_if<directive::Partition>(&directive)) check.region(*partition);
+    if (const auto* partition = std::get_if<directive::Partition>(&directive))
+      check.region(*partition);
   }
   for_each_coordinate(strategy, [&](const UsedCoordinate& used) { check(used); });
   return check.take_unknown();
 }
 
-bool check_parts_meet(const Nameable& nameable, const directive::Strategy& strategy, DiagnosticSink& sink) {
+bool check_parts_meet(const Nameable& nameable, const directive::Strategy& strategy,
+                      DiagnosticSink& sink) {
   const std::size_t errors = sink.error_count();
   llvm::DenseSet<Symbol> dims;
   for (const directive::NamedExtent& dim : dimensions(strategy)) dims.insert(dim.name);
@@ -192,10 +231,17 @@ bool check_parts_meet(const Nameable& nameable, const directive::Strategy& strat
     for (const directive::Selector& selector : directive::targets_of(directive)) {
       regions.clear();
       for (const directive::Coordinate& c : selector.coordinates) {
-        if (!c.rest && !dims.contains(c.name) && !is_the_model(nameable, c.name, c.all)) regions.push_back(&c);
+        if (!c.rest && !dims.contains(c.name) && !is_the_model(nameable, c.name, c.all))
+          regions.push_back(&c);
       }
-      const auto meets = [&](RegionId region) { return std::all_of(regions.begin(), regions.end(), [&](const directive::Coordinate* c) { return nameable.has(region, *c); }); };
-      if (regions.size() < 2 || std::any_of(nameable.innermost.begin(), nameable.innermost.end(), meets)) continue;
+      const auto meets = [&](RegionId region) {
+        return std::all_of(regions.begin(), regions.end(), [&](const directive::Coordinate* c) {
+          return nameable.has(region, *c);
+        });
+      };
+      if (regions.size() < 2 ||
+          std::any_of(nameable.innermost.begin(), nameable.innermost.end(), meets))
+        continue;
       directive::Selector coordinates = selector;
       coordinates.pass.reset();
       coordinates.part = directive::CommClass::none;

@@ -33,7 +33,9 @@ void for_each_coordinate(const directive::Strategy& strategy, Each each, EachOrd
   const auto selectors = [&](std::span<const directive::Selector> targets, LocId loc, bool cuts) {
     for (const directive::Selector& target : targets) {
       for (const directive::Coordinate& c : target.coordinates) {
-        each(UsedCoordinate{c.name, c.all, c.indices, directive::narrowest(c.loc, directive::narrowest(target.loc, loc)), c.rest, cuts});
+        each(UsedCoordinate{c.name, c.all, c.indices,
+                            directive::narrowest(c.loc, directive::narrowest(target.loc, loc)),
+                            c.rest, cuts});
       }
     }
   };
@@ -51,7 +53,8 @@ void for_each_coordinate(const directive::Strategy& strategy, Each each) {
     for (const directive::OrderOp& op : order.ops) {
       for (std::uint32_t i = 0; i < op.num_coordinates; ++i) {
         const directive::OrderCoordinate& c = order.coordinates[op.first_coordinate + i];
-        each(UsedCoordinate{c.name, c.all, std::span(&c.index, 1), c.loc, c.rest, true, &order, &op});
+        each(UsedCoordinate{c.name, c.all, std::span(&c.index, 1), c.loc, c.rest, true, &order,
+                            &op});
       }
     }
   });
@@ -66,9 +69,11 @@ llvm::DenseSet<Symbol> regions_with_named_rest(const directive::Strategy& strate
 /// Reports names that are neither regions nor dimensions, once each, and indices that none of that
 /// name has; the parts of partitions are those that their lines make. `uncertain`: names whose
 /// lines are refused, so that their indices are unknown. Returns the unknown names.
-llvm::DenseSet<Symbol> check_names(const Nameable& nameable, const directive::Strategy& strategy, const llvm::DenseSet<Symbol>& uncertain, DiagnosticSink& sink);
+llvm::DenseSet<Symbol> check_names(const Nameable& nameable, const directive::Strategy& strategy,
+                                   const llvm::DenseSet<Symbol>& uncertain, DiagnosticSink& sink);
 /// Reports selectors whose parts exist while no work has all of them; runs once the model is
 /// partitioned. False if there are any.
-bool check_parts_meet(const Nameable& nameable, const directive::Strategy& strategy, DiagnosticSink& sink);
+bool check_parts_meet(const Nameable& nameable, const directive::Strategy& strategy,
+                      DiagnosticSink& sink);
 
 }  // namespace piper::passes

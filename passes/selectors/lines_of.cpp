@@ -13,12 +13,14 @@ LocId place_line(const directive::Strategy& strategy, DeviceSetId devices, LocId
   return otherwise;
 }
 
-LocId replicate_line(const dag::Dag& dag, const directive::Strategy& strategy, AxisMask axes, LocId preferred, LocId otherwise) {
+LocId replicate_line(const dag::Dag& dag, const directive::Strategy& strategy, AxisMask axes,
+                     LocId preferred, LocId otherwise) {
   LocId first;
   for (const directive::Directive& directive : strategy.directives) {
     const auto* replicate = std::get_if<directive::Replicate>(&directive);
     const auto joins = [&](Symbol axis) { return (axes >> dag.mesh.find(axis) & 1) != 0; };
-    if (replicate == nullptr || !std::any_of(replicate->axes.begin(), replicate->axes.end(), joins)) continue;
+    if (replicate == nullptr || !std::any_of(replicate->axes.begin(), replicate->axes.end(), joins))
+      continue;
     if (replicate->loc == preferred) return preferred;
     if (!first.valid()) first = replicate->loc;
   }

@@ -11,6 +11,7 @@ LocId place_line(const directive::Strategy& strategy, DeviceSetId devices, LocId
 
 /// The line that replicates over one of these axes: the one at `preferred` if it does, else the
 /// first; `otherwise` if there is none.
-LocId replicate_line(const dag::Dag& dag, const directive::Strategy& strategy, AxisMask axes, LocId preferred, LocId otherwise);
+LocId replicate_line(const dag::Dag& dag, const directive::Strategy& strategy, AxisMask axes,
+                     LocId preferred, LocId otherwise);
 
 }  // namespace piper::passes

@@ -12,7 +12,8 @@ namespace {
 
 class Collector {
  public:
-  Collector(const RegionTable& table, llvm::DenseMap<Symbol, Nameable::Name>& regions) : table_(table), regions_(regions) {}
+  Collector(const RegionTable& table, llvm::DenseMap<Symbol, Nameable::Name>& regions)
+      : table_(table), regions_(regions) {}
 
   /// False for a region that was added before.
   bool add(RegionId region, LocId loc) {
@@ -39,11 +40,22 @@ class Collector {
 
 }  // namespace
 
-bool Nameable::has(RegionId region, const directive::Coordinate& coordinate) const { return has_coordinate(table, context, region, coordinate); }
+bool Nameable::has(RegionId region, const directive::Coordinate& coordinate) const {
+  return has_coordinate(table, context, region, coordinate);
+}
 
 Nameable nameable(const tensor::Graph& model, const directive::Settings& settings) {
-  Nameable made{model.context(), model.regions, model.name, true, batch_of(model, settings), llvm::DenseMap<Symbol, Nameable::Name>(), {}, llvm::DenseMap<Symbol, Nameable::Name>(), llvm::DenseMap<Symbol, Nameable::Name>()};
-  Collector collector(made.table, made.regions), others(made.table, made.without_loss), names(made.table, made.integer_names);
+  Nameable made{model.context(),
+                model.regions,
+                model.name,
+                true,
+                batch_of(model, settings),
+                llvm::DenseMap<Symbol, Nameable::Name>(),
+                {},
+                llvm::DenseMap<Symbol, Nameable::Name>(),
+                llvm::DenseMap<Symbol, Nameable::Name>()};
+  Collector collector(made.table, made.regions), others(made.table, made.without_loss),
+      names(made.table, made.integer_names);
   const std::vector<bool> live = live_forward(model);
   for (std::size_t n = 0; n < live.size(); ++n) {
     const tensor::Node& node = model.nodes()[n];
@@ -57,7 +69,15 @@ Nameable nameable(const tensor::Graph& model, const directive::Settings& setting
 }
 
 Nameable nameable(const dag::Dag& dag) {
-  Nameable made{*dag.context, dag.regions, {}, false, batch_of(dag), llvm::DenseMap<Symbol, Nameable::Name>(), {}, llvm::DenseMap<Symbol, Nameable::Name>(), llvm::DenseMap<Symbol, Nameable::Name>()};
+  Nameable made{*dag.context,
+                dag.regions,
+                {},
+                false,
+                batch_of(dag),
+                llvm::DenseMap<Symbol, Nameable::Name>(),
+                {},
+                llvm::DenseMap<Symbol, Nameable::Name>(),
+                llvm::DenseMap<Symbol, Nameable::Name>()};
   Collector collector(made.table, made.regions);
   for (const dag::Chunk& chunk : dag.chunks) {
     if (collector.add(chunk.region, chunk.loc)) made.innermost.push_back(chunk.region);

@@ -42,7 +42,8 @@ class Instances {
   }
   std::uint32_t position(const dag::Instance& instance) const {
     std::uint32_t position = 0;
-    for (std::size_t d = 0; d < dims_; ++d) position = position * extents_[d] + static_cast<std::uint32_t>(std::max(instance.at[d], 0));
+    for (std::size_t d = 0; d < dims_; ++d)
+      position = position * extents_[d] + static_cast<std::uint32_t>(std::max(instance.at[d], 0));
     return position;
   }
 
@@ -57,10 +58,13 @@ class WorkTable {
  public:
   explicit WorkTable(const dag::Dag& dag);
   /// Invalid if there is none.
-  dag::NodeId at(dag::ChunkId chunk, Pass pass, std::uint32_t instance) const { return of(chunk, pass)[instance]; }
+  dag::NodeId at(dag::ChunkId chunk, Pass pass, std::uint32_t instance) const {
+    return of(chunk, pass)[instance];
+  }
   /// By instance.
   std::span<const dag::NodeId> of(dag::ChunkId chunk, Pass pass) const {
-    return std::span(nodes_).subspan((static_cast<std::size_t>(pass) * chunks_ + chunk.index()) * instances_, instances_);
+    return std::span(nodes_).subspan(
+        (static_cast<std::size_t>(pass) * chunks_ + chunk.index()) * instances_, instances_);
   }
 
  private:
@@ -87,14 +91,15 @@ class Selection {
   /// Nothing after reporting missing loose work, or parts without common work. Names and indices
   /// must exist.
   std::optional<Found> find(const directive::Selector& selector, DiagnosticSink& sink);
-  std::optional<Found> find(const directive::Order& order, const directive::OrderOp& op, DiagnosticSink& sink);
+  std::optional<Found> find(const directive::Order& order, const directive::OrderOp& op,
+                            DiagnosticSink& sink);
 
   /// The meaning of the coordinates of an operation, if it follows from each coordinate by itself.
   struct Named {
     enum class Kind : std::uint8_t {
       unread,
       segment,  // one instance of one chunk, the usual case
-      other,  // call `find`
+      other,    // call `find`
     } kind = Kind::unread;
     std::uint32_t num_coordinates = 0;
     dag::ChunkId chunk;
@@ -106,11 +111,13 @@ class Selection {
 
   /// Appends the compute nodes of an operation of an order, by chunk and instance. False after
   /// reporting that there are none.
-  bool nodes(const directive::Order& order, const directive::OrderOp& op, DiagnosticSink& sink, std::vector<dag::NodeId>& out);
+  bool nodes(const directive::Order& order, const directive::OrderOp& op, DiagnosticSink& sink,
+             std::vector<dag::NodeId>& out);
   /// Appends the nodes of a selector: compute nodes, or with a part the communication of the chunks
   /// and instances: sends of their outputs, receives of their inputs, reductions of gradients to
   /// which they contribute, gathers of parameters of which they make gradients.
-  bool nodes(const directive::Selector& selector, DiagnosticSink& sink, std::vector<dag::NodeId>& out);
+  bool nodes(const directive::Selector& selector, DiagnosticSink& sink,
+             std::vector<dag::NodeId>& out);
 
   const Instances& instances() const { return instances_; }
   /// Made on demand.
@@ -141,13 +148,16 @@ class Selection {
     std::uint32_t region = kNone;     // of `regions_`
   };
 
-  Meaning meaning(Symbol name) const { return name.index() < meanings_.size() ? meanings_[name.index()] : Meaning(); }
+  Meaning meaning(Symbol name) const {
+    return name.index() < meanings_.size() ? meanings_[name.index()] : Meaning();
+  }
   Meaning& define(Symbol name);
   Named read(const directive::Order& order, const directive::OrderOp& op) const;
   /// Nothing, without a report, if no chunk or instance has all terms.
   std::optional<Found> find(std::span<const Term> terms);
   /// The chunks of one region term, in `scratch` if it names indices.
-  std::span<const dag::ChunkId> chunks_of(const Term& term, std::vector<dag::ChunkId>& scratch) const;
+  std::span<const dag::ChunkId> chunks_of(const Term& term,
+                                          std::vector<dag::ChunkId>& scratch) const;
   /// Reports why no work has all terms.
   void report(std::span<const Term> terms, LocId loc, DiagnosticSink& sink) const;
   /// Reports that the last term names loose work that does not exist, or a segment that does not
@@ -163,7 +173,7 @@ class Selection {
   std::vector<std::uint32_t> every_instance_;
   std::vector<Region> regions_;
   std::vector<dag::ChunkId> loose_;  // in no region
-  std::vector<Meaning> meanings_;  // per symbol
+  std::vector<Meaning> meanings_;    // per symbol
   std::optional<WorkTable> work_;
   const directive::Order* named_order_ = nullptr;
   // Per coordinate of that order; set at the first one of an operation.
@@ -175,19 +185,23 @@ class Selection {
 
 /// Reports a name that is neither a region nor a dimension, with the nearest of `known` as a hint;
 /// `model` is the name of the train's model if it is known.
-void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name, std::span<const std::string_view> known, std::string_view model = {});
+void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name,
+                         std::span<const std::string_view> known, std::string_view model = {});
 
 /// Reports an index that a name does not have; it has those below `size`.
-void report_missing_index(DiagnosticSink& sink, LocId loc, std::string_view name, std::uint32_t index, std::size_t size);
+void report_missing_index(DiagnosticSink& sink, LocId loc, std::string_view name,
+                          std::uint32_t index, std::size_t size);
 
 /// Reports a selector whose parts all match work, but no work has all of them.
 void report_parts_apart(DiagnosticSink& sink, LocId loc, std::string_view parts);
 
 /// Reports work that exists, but without the pass that is named.
-void report_missing_pass(DiagnosticSink& sink, LocId loc, std::string_view work, Pass pass, std::string_view hint);
+void report_missing_pass(DiagnosticSink& sink, LocId loc, std::string_view work, Pass pass,
+                         std::string_view hint);
 
 /// Whether work in `region` has a coordinate; all work has `model`.
-bool has_coordinate(const RegionTable& regions, const Context& context, RegionId region, const directive::Coordinate& coordinate);
+bool has_coordinate(const RegionTable& regions, const Context& context, RegionId region,
+                    const directive::Coordinate& coordinate);
 
 /// `stage[1] mb[0]`, with the pass before and the part after it if it names them; `model` without
 /// coordinates.

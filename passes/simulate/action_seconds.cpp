@@ -19,7 +19,8 @@ constexpr std::uint32_t kNone = Timeline::kNone;
 double ActionSeconds::bytes_of(Port port) const {
   const Node& maker = dag_.node(port.node);
   const double bytes = static_cast<double>(dag_.output_type(port).bytes());
-  const bool state = copies_to_or_from_host(maker.kind) || dag_.is_optimizer_state(maker, port.index);
+  const bool state =
+      copies_to_or_from_host(maker.kind) || dag_.is_optimizer_state(maker, port.index);
   return state || dag_.leaves_shard(maker) ? bytes / fraction_of(maker) : bytes;
 }
 
@@ -33,7 +34,8 @@ double ActionSeconds::bytes_of(const Node& node) const {
   return bytes;
 }
 
-ActionSeconds::ActionSeconds(const Dag& dag, const ActionCosts& costs) : dag_(dag), costs_(costs), body_work_(body_work(dag)) {}
+ActionSeconds::ActionSeconds(const Dag& dag, const ActionCosts& costs)
+    : dag_(dag), costs_(costs), body_work_(body_work(dag)) {}
 
 std::optional<double> flops_of(const DeviceRates& rates, tensor::DType dtype) {
   switch (dtype) {
@@ -45,12 +47,14 @@ std::optional<double> flops_of(const DeviceRates& rates, tensor::DType dtype) {
 
 double ActionSeconds::work(const Node& node, const DeviceRates& rates) const {
   const double efficiency = rates.efficiency.value_or(1);
-  const double bytes_per_second = rates.bandwidth ? *rates.bandwidth * efficiency : costs_.rates.bytes;
+  const double bytes_per_second =
+      rates.bandwidth ? *rates.bandwidth * efficiency : costs_.rates.bytes;
   if (runs_body(node.kind)) {
     if (costs_.body[node.body.index()] >= 0) return costs_.body[node.body.index()];
     const std::optional<double> stated = flops_of(rates, dag_.settings.dtype);
     const tensor::Cost& work = body_work_[node.body.index()];
-    return work.flops / (stated ? *stated * efficiency : costs_.rates.flops) + work.bytes / bytes_per_second;
+    return work.flops / (stated ? *stated * efficiency : costs_.rates.flops) +
+           work.bytes / bytes_per_second;
   }
   const auto id = static_cast<std::size_t>(&node - dag_.nodes.data());
   if (!costs_.work.empty() && costs_.work[id] >= 0) return costs_.work[id];
@@ -66,7 +70,9 @@ double ActionSeconds::work(const Node& node, const DeviceRates& rates) const {
 /// The fraction of a bucket on which one device works: its shard if the state is sharded.
 double ActionSeconds::fraction_of(const Node& node) const {
   const BucketId bucket = node.subject.bucket();
-  return bucket.valid() ? 1 / static_cast<double>(dag_.extent(dag_.sharded_over(dag_.buckets[bucket.index()]))) : 1;
+  return bucket.valid()
+             ? 1 / static_cast<double>(dag_.extent(dag_.sharded_over(dag_.buckets[bucket.index()])))
+             : 1;
 }
 
 AxisMask ActionSeconds::crossed(const Comm& comm) const {
@@ -89,7 +95,8 @@ TransferTime ActionSeconds::transfer(const Comm& comm) const {
   double bytes = 0;
   for (const NodeId member : comm.members) bytes += bytes_of(dag_.node(member));
   // Optimizer state, which is there.
-  if (returns_to_device(front.kind) && front.num_inputs == 0) bytes = bytes_of(Port{comm.members.front(), 0});
+  if (returns_to_device(front.kind) && front.num_inputs == 0)
+    bytes = bytes_of(Port{comm.members.front(), 0});
   const auto members = static_cast<double>(comm.members.size());
   double joined = members;
   for (std::size_t axis = 0; axis < dag_.mesh.axes.size(); ++axis) {
@@ -100,7 +107,8 @@ TransferTime ActionSeconds::transfer(const Comm& comm) const {
   for (std::size_t axis = 0; costs_.machine && axis < dag_.mesh.axes.size(); ++axis) {
     if ((time.axes >> axis & 1) == 0) continue;
     const auto& link = costs_.machine->axes[axis].link;
-    const double latency = link ? link->latency : costs_.rates.latency, bandwidth = link ? link->bandwidth : costs_.rates.bandwidth;
+    const double latency = link ? link->latency : costs_.rates.latency,
+                 bandwidth = link ? link->bandwidth : costs_.rates.bandwidth;
     time.latency = any ? std::max(time.latency, latency) : latency;
     time.bandwidth = any ? std::min(time.bandwidth, bandwidth) : bandwidth;
     any = true;

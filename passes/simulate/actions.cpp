@@ -27,14 +27,20 @@ constexpr std::size_t kClasses = static_cast<std::size_t>(BufferClass::scalars) 
 class Simulation {
  public:
   Simulation(const Dag& dag, const ActionCosts& costs)
-      : dag_(dag), plan_(*dag.plan), machine_(costs.machine ? &*costs.machine : nullptr), classes_(dag, machine_), seconds_(dag, costs), texts_(dag) {}
+      : dag_(dag),
+        plan_(*dag.plan),
+        machine_(costs.machine ? &*costs.machine : nullptr),
+        classes_(dag, machine_),
+        seconds_(dag, costs),
+        texts_(dag) {}
 
   Timeline run() {
     out_.unit = Timeline::Unit::seconds;
     out_.source = Timeline::Source::plan;
     number();
     connect();
-    times_ = shares() ? fair_sharing_times(network_, sharing(), *dag_.context) : asap_times(network_, *dag_.context);
+    times_ = shares() ? fair_sharing_times(network_, sharing(), *dag_.context)
+                      : asap_times(network_, *dag_.context);
     dag_.context->poll();
     operation_of_.assign(dag_.nodes.size(), kNone);
     for (std::uint32_t rank = 0; rank < classes_.size(); ++rank) {
@@ -53,18 +59,30 @@ class Simulation {
 
   void number() {
     for (std::uint32_t r = 0; r < classes_.size(); ++r) {
-      devices_.push_back(machine_ != nullptr ? machine_->device(classes_[r].coordinates) : MachineDevice());
+      devices_.push_back(machine_ != nullptr ? machine_->device(classes_[r].coordinates)
+                                             : MachineDevice());
       first_action_.push_back(static_cast<std::uint32_t>(activity_.size()));
       for (const Action& action : role_of(r).actions) {
         const Node& node = dag_.node(action.node);
         const std::uint32_t next = static_cast<std::uint32_t>(network_.duration.size());
-        const std::uint32_t activity = node.comm.valid() ? activity_of_.try_emplace({node.comm.value(), instance_of(classes_[r], dag_.comms[node.comm.index()])}, next).first->second : next;
+        const std::uint32_t activity =
+            node.comm.valid()
+                ? activity_of_
+                      .try_emplace({node.comm.value(),
+                                    instance_of(classes_[r], dag_.comms[node.comm.index()])},
+                                   next)
+                      .first->second
+                : next;
         activity_.push_back(activity);
         if (activity < next) continue;
         comm_.push_back(node.comm);
-        transfer_.push_back(node.comm.valid() ? seconds_.transfer(dag_.comms[node.comm.index()]) : TransferTime());
-        if (copies_to_or_from_host(node.kind)) transfer_.back().bandwidth = devices_[r].host.value_or(transfer_.back().bandwidth);
-        network_.duration.push_back(node.comm.valid() ? transfer_.back().seconds() : seconds_.work(node, devices_[r].rates) / devices_[r].speed.value_or(1));
+        transfer_.push_back(node.comm.valid() ? seconds_.transfer(dag_.comms[node.comm.index()])
+                                              : TransferTime());
+        if (copies_to_or_from_host(node.kind))
+          transfer_.back().bandwidth = devices_[r].host.value_or(transfer_.back().bandwidth);
+        network_.duration.push_back(node.comm.valid() ? transfer_.back().seconds()
+                                                      : seconds_.work(node, devices_[r].rates) /
+                                                            devices_[r].speed.value_or(1));
       }
     }
     first_action_.push_back(static_cast<std::uint32_t>(activity_.size()));
@@ -78,7 +96,9 @@ class Simulation {
     std::uint32_t instance = 0;
     for (std::size_t axis = 0; axis < dag_.mesh.axes.size(); ++axis) {
       if (classes_.parts(axis) < 2 || (comm.axes >> axis & 1) != 0) continue;
-      const bool whole = std::all_of(comm.members.begin(), comm.members.end(), [&](NodeId member) { return dag_.device_sets[dag_.node(member).devices].at[axis] == DeviceSet::kWhole; });
+      const bool whole = std::all_of(comm.members.begin(), comm.members.end(), [&](NodeId member) {
+        return dag_.device_sets[dag_.node(member).devices].at[axis] == DeviceSet::kWhole;
+      });
       if (whole) instance = instance * classes_.parts(axis) + device.parts[axis];
     }
     return instance;
@@ -88,8 +108,12 @@ class Simulation {
 
   bool shares() const {
     if (machine_ == nullptr) return false;
-    const bool links = std::any_of(machine_->axes.begin(), machine_->axes.end(), [](const Machine::Axis& axis) { return axis.link && axis.link->shared > 1; });
-    return links || std::any_of(devices_.begin(), devices_.end(), [](const MachineDevice& device) { return device.overlap.value_or(1) > 1; });
+    const bool links =
+        std::any_of(machine_->axes.begin(), machine_->axes.end(),
+                    [](const Machine::Axis& axis) { return axis.link && axis.link->shared > 1; });
+    return links || std::any_of(devices_.begin(), devices_.end(), [](const MachineDevice& device) {
+             return device.overlap.value_or(1) > 1;
+           });
   }
 
   /// A link has its bandwidth in each direction: sends use one, receives the other, rings both.
@@ -112,7 +136,8 @@ class Simulation {
         made.ranks[activity].push_back(r);
         if (!comm_[activity].valid()) continue;
         for (const SharedLink& link : shared) {
-          if ((transfer_[activity].axes >> link.axis & 1) != 0) use_link(link, role.actions[a].node, made.transfer[activity]);
+          if ((transfer_[activity].axes >> link.axis & 1) != 0)
+            use_link(link, role.actions[a].node, made.transfer[activity]);
         }
       }
     }
@@ -125,15 +150,20 @@ class Simulation {
     std::uint32_t first = 0;  // the link for sends; the one for receives is the next
     double devices = 0;       // of the rank
   };
-  std::vector<SharedLink> shared_links(std::uint32_t rank, std::map<std::pair<std::size_t, std::uint64_t>, std::uint32_t>& links, std::vector<double>& capacity) const {
+  std::vector<SharedLink> shared_links(
+      std::uint32_t rank, std::map<std::pair<std::size_t, std::uint64_t>, std::uint32_t>& links,
+      std::vector<double>& capacity) const {
     std::vector<SharedLink> found;
     for (std::size_t axis = 0; axis < machine_->axes.size(); ++axis) {
       const auto& link = machine_->axes[axis].link;
       if (!link || link->shared == 1) continue;
       const LinkGroup group = *link_group(machine_->axes, link->shared);
-      const auto [known, added] = links.try_emplace({axis, classes_.group_of(classes_[rank], group)}, static_cast<std::uint32_t>(capacity.size()));
+      const auto [known, added] =
+          links.try_emplace({axis, classes_.group_of(classes_[rank], group)},
+                            static_cast<std::uint32_t>(capacity.size()));
       if (added) capacity.insert(capacity.end(), 2, link->bandwidth);
-      found.push_back({axis, known->second, static_cast<double>(classes_.devices_in_group(classes_[rank], group))});
+      found.push_back({axis, known->second,
+                       static_cast<double>(classes_.devices_in_group(classes_[rank], group))});
     }
     return found;
   }
@@ -143,7 +173,8 @@ class Simulation {
     for (const bool receives : {false, true}) {
       if (is_message(kind) && is_send(kind) == receives) continue;
       const std::uint32_t used = link.first + (receives ? 1 : 0);
-      const auto known = std::find_if(transfer.uses.begin(), transfer.uses.end(), [&](const auto& use) { return use.first == used; });
+      const auto known = std::find_if(transfer.uses.begin(), transfer.uses.end(),
+                                      [&](const auto& use) { return use.first == used; });
       if (known == transfer.uses.end()) {
         transfer.uses.emplace_back(used, link.devices);
       } else {
@@ -177,7 +208,8 @@ class Simulation {
       streams_.push_back(streams_of(role));
       const Streams& streams = streams_.back();
       const auto link = [&](std::uint32_t before, std::uint32_t action) {
-        const std::uint32_t from = activity_[first_action_[r] + before], to = activity_[first_action_[r] + action];
+        const std::uint32_t from = activity_[first_action_[r] + before],
+                            to = activity_[first_action_[r] + action];
         if (from == to) return;
         network_.links.push_back({from, to, 0});
         from_action_.push_back(first_action_[r] + before);
@@ -199,7 +231,8 @@ class Simulation {
     const Action& action = role.actions[a];
     for (const Wait& wait : std::span(role.waits).subspan(action.first_wait, action.num_waits)) {
       if (wait.distance > 0) continue;
-      const auto stream = std::find(streams_[r].ids.begin(), streams_[r].ids.end(), wait.stream) - streams_[r].ids.begin();
+      const auto stream = std::find(streams_[r].ids.begin(), streams_[r].ids.end(), wait.stream) -
+                          streams_[r].ids.begin();
       visit(streams_[r].actions[static_cast<std::size_t>(stream)][wait.position]);
     }
   }
@@ -264,12 +297,15 @@ class Simulation {
     const Streams& streams = streams_[r];
     for (std::size_t s = 0; s < streams.ids.size(); ++s) {
       const auto first = static_cast<std::uint32_t>(out_.size());
-      out_.lanes.push_back({std::string(dag_.context->text(dag_.streams[streams.ids[s].index()].name)), r, first, first});
+      out_.lanes.push_back(
+          {std::string(dag_.context->text(dag_.streams[streams.ids[s].index()].name)), r, first,
+           first});
       for (const std::uint32_t a : streams.actions[s]) {
         const std::uint32_t id = first_action_[r] + a, activity = activity_[id];
         entry_of_[id] = static_cast<std::uint32_t>(out_.size());
         const NodeId node = role.actions[a].node;
-        out_.add_entry(times_.start[activity], times_.finish[activity], operation(node), dag_.group.empty() ? kNone : dag_.group[node.index()]);
+        out_.add_entry(times_.start[activity], times_.finish[activity], operation(node),
+                       dag_.group.empty() ? kNone : dag_.group[node.index()]);
         action_of_.push_back(id);
         if (s == 0) rank.work += times_.finish[activity] - times_.start[activity];
       }
@@ -290,8 +326,10 @@ class Simulation {
         if (link == Times::kNone || out_.start[entry] == 0) continue;
         const std::uint32_t from = from_action_[link];
         out_.cause[entry] = entry_of_[from];
-        const bool own = std::upper_bound(first_action_.begin(), first_action_.end(), from) == std::upper_bound(first_action_.begin(), first_action_.end(), action);
-        out_.why[entry] = why(out_.operation_of(entry).kind, out_.operation_of(entry_of_[from]).kind, own);
+        const bool own = std::upper_bound(first_action_.begin(), first_action_.end(), from) ==
+                         std::upper_bound(first_action_.begin(), first_action_.end(), action);
+        out_.why[entry] =
+            why(out_.operation_of(entry).kind, out_.operation_of(entry_of_[from]).kind, own);
       }
     }
   }
@@ -299,7 +337,8 @@ class Simulation {
   static Timeline::Why why(NodeKind waits, NodeKind caused, bool own) {
     if (!own) return Timeline::Why::partner;
     // A send has no reader; later actions wait for it to reuse its buffer.
-    if (is_send(caused) || (is_recv(waits) && !is_communication(caused))) return Timeline::Why::window;
+    if (is_send(caused) || (is_recv(waits) && !is_communication(caused)))
+      return Timeline::Why::window;
     return is_communication(caused) ? Timeline::Why::message : Timeline::Why::data;
   }
 
@@ -314,10 +353,12 @@ class Simulation {
     }
     for (std::size_t c = 0; c < comm_.size(); ++c) {
       if (send[c] == kNone || recv[c] == kNone) continue;
-      const auto bytes = static_cast<std::int64_t>(seconds_.bytes_of(dag_.node(out_.operation_of(send[c]).first)));
+      const auto bytes =
+          static_cast<std::int64_t>(seconds_.bytes_of(dag_.node(out_.operation_of(send[c]).first)));
       out_.messages.push_back({send[c], recv[c], out_.start[send[c]], out_.finish[recv[c]], bytes});
     }
-    std::stable_sort(out_.messages.begin(), out_.messages.end(), [](const auto& a, const auto& b) { return a.leaves < b.leaves; });
+    std::stable_sort(out_.messages.begin(), out_.messages.end(),
+                     [](const auto& a, const auto& b) { return a.leaves < b.leaves; });
   }
 
   // ---- memory
@@ -326,8 +367,11 @@ class Simulation {
   /// before its partner arrives.
   double posted(std::uint32_t r, std::uint32_t a, std::uint32_t before_in_stream) const {
     const std::uint32_t first = first_action_[r];
-    double time = before_in_stream == kNone ? 0 : times_.finish[activity_[first + before_in_stream]];
-    for_each_wait(r, a, [&](std::uint32_t before) { time = std::max(time, times_.finish[activity_[first + before]]); });
+    double time =
+        before_in_stream == kNone ? 0 : times_.finish[activity_[first + before_in_stream]];
+    for_each_wait(r, a, [&](std::uint32_t before) {
+      time = std::max(time, times_.finish[activity_[first + before]]);
+    });
     return std::min(time, times_.start[activity_[first + a]]);
   }
 
@@ -351,11 +395,14 @@ class Simulation {
       const Action& action = role.actions[a];
       const std::uint32_t activity = activity_[first_action_[r] + a];
       const double begin = posted(r, a, before[a]);
-      for (const Operand& operand : std::span(role.operands).subspan(action.first_operand, action.num_operands)) {
+      for (const Operand& operand :
+           std::span(role.operands).subspan(action.first_operand, action.num_operands)) {
         const std::size_t b = operand.buffer.index();
         if (role.buffers[b].cls == BufferClass::workspace) {
-          changes.push_back({times_.start[activity], aligned(role.buffers[b].bytes), static_cast<std::size_t>(BufferClass::workspace)});
-          changes.push_back({times_.finish[activity], -aligned(role.buffers[b].bytes), static_cast<std::size_t>(BufferClass::workspace)});
+          changes.push_back({times_.start[activity], aligned(role.buffers[b].bytes),
+                             static_cast<std::size_t>(BufferClass::workspace)});
+          changes.push_back({times_.finish[activity], -aligned(role.buffers[b].bytes),
+                             static_cast<std::size_t>(BufferClass::workspace)});
           continue;
         }
         from[b] = from[b] < 0 ? begin : std::min(from[b], begin);
@@ -374,7 +421,9 @@ class Simulation {
       }
     }
     // At equal times ends come before starts.
-    std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) { return a.time != b.time ? a.time < b.time : a.bytes < b.bytes; });
+    std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
+      return a.time != b.time ? a.time < b.time : a.bytes < b.bytes;
+    });
     return changes;
   }
 
@@ -444,9 +493,11 @@ std::vector<std::string> assumed_links(const Dag& dag, const ActionCosts& costs)
   if (!costs.machine || costs.rates.states_bandwidth) return axes;
   const ActionSeconds seconds(dag, costs);
   AxisMask crossed = 0;
-  for (const Comm& comm : dag.comms) crossed = static_cast<AxisMask>(crossed | seconds.crossed(comm));
+  for (const Comm& comm : dag.comms)
+    crossed = static_cast<AxisMask>(crossed | seconds.crossed(comm));
   for (std::size_t axis = 0; axis < costs.machine->axes.size(); ++axis) {
-    if ((crossed >> axis & 1) != 0 && !costs.machine->axes[axis].link) axes.push_back(costs.machine->axes[axis].name);
+    if ((crossed >> axis & 1) != 0 && !costs.machine->axes[axis].link)
+      axes.push_back(costs.machine->axes[axis].name);
   }
   return axes;
 }
@@ -459,10 +510,12 @@ ActionCosts action_costs(const Dag& dag, const MachineRates& rates) {
 
 AssumedRates assumed_rates(const Dag& dag, const ActionCosts& costs) {
   AssumedRates assumed;
-  const bool measured = std::all_of(costs.body.begin(), costs.body.end(), [](double seconds) { return seconds >= 0; });
+  const bool measured = std::all_of(costs.body.begin(), costs.body.end(),
+                                    [](double seconds) { return seconds >= 0; });
   const DeviceClasses classes(dag, costs.machine ? &*costs.machine : nullptr);
   for (std::size_t i = 0; !measured && i < classes.size(); ++i) {
-    const MachineDevice device = costs.machine ? costs.machine->device(classes[i].coordinates) : MachineDevice();
+    const MachineDevice device =
+        costs.machine ? costs.machine->device(classes[i].coordinates) : MachineDevice();
     const DeviceRates& rates = device.rates;
     assumed.flops |= !flops_of(rates, dag.settings.dtype) && !costs.rates.states_flops;
     assumed.bytes |= !rates.bandwidth && !costs.rates.states_bytes;
@@ -472,6 +525,8 @@ AssumedRates assumed_rates(const Dag& dag, const ActionCosts& costs) {
   return assumed;
 }
 
-Timeline simulate_actions(const Dag& dag, const ActionCosts& costs) { return Simulation(dag, costs).run(); }
+Timeline simulate_actions(const Dag& dag, const ActionCosts& costs) {
+  return Simulation(dag, costs).run();
+}
 
 }  // namespace piper::passes

@@ -22,7 +22,7 @@ namespace piper::passes {
 /// The rates of a device and its links; work takes the time of its operations plus that of the
 /// bytes it moves.
 struct MachineRates {
-  double flops = 40e9;      // one core of a server
+  double flops = 40e9;  // one core of a server
   double bytes = 10e9;
   double latency = 5e-6;    // seconds before the first byte of a message arrives
   double bandwidth = 10e9;  // bytes per second of a link

@@ -10,7 +10,9 @@ constexpr Pass kBackwards[] = {Pass::B, Pass::BI, Pass::BW};
 
 }  // namespace
 
-Activations::Activations(const Dag& dag, const WorkFractions& fractions, const OperationCosts& costs) : dag_(dag), fractions_(fractions), costs_(costs), instances_(dag), work_(dag) {}
+Activations::Activations(const Dag& dag, const WorkFractions& fractions,
+                         const OperationCosts& costs)
+    : dag_(dag), fractions_(fractions), costs_(costs), instances_(dag), work_(dag) {}
 
 double Activations::part(const Node& node) const {
   switch (node.pass) {
@@ -36,15 +38,18 @@ double Activations::until_finish(const Node& node) const {
   double elsewhere = 0;
   for (const Pass pass : kBackwards) {
     const NodeId backward = sibling(node, pass);
-    if (backward.valid() && dag_.node(backward).devices != node.devices) elsewhere += part(dag_.node(backward));
+    if (backward.valid() && dag_.node(backward).devices != node.devices)
+      elsewhere += part(dag_.node(backward));
   }
   return elsewhere * part(node) * fractions_.of(node, Pass::F);
 }
 
-void Activations::arrivals(const Node& backward, const std::function<void(NodeId maker, double part)>& each) const {
+void Activations::arrivals(const Node& backward,
+                           const std::function<void(NodeId maker, double part)>& each) const {
   for (const Pass pass : {Pass::F, Pass::R}) {
     const NodeId maker = sibling(backward, pass);
-    if (maker.valid() && dag_.node(maker).devices != backward.devices) each(maker, part(backward) * part(dag_.node(maker)) * fractions_.of(backward, Pass::F));
+    if (maker.valid() && dag_.node(maker).devices != backward.devices)
+      each(maker, part(backward) * part(dag_.node(maker)) * fractions_.of(backward, Pass::F));
   }
 }
 

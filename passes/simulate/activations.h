@@ -26,13 +26,16 @@ class Activations {
   /// backward those of which it is the last reader.
   double until_finish(const dag::Node& node) const;
   /// Activations that arrive for a backward from F or R on other devices.
-  void arrivals(const dag::Node& backward, const std::function<void(dag::NodeId maker, double part)>& each) const;
+  void arrivals(const dag::Node& backward,
+                const std::function<void(dag::NodeId maker, double part)>& each) const;
 
  private:
   /// The fraction of a chunk's activations that an F or R makes, or of which a backward is the last
   /// reader.
   double part(const dag::Node& node) const;
-  dag::NodeId sibling(const dag::Node& node, Pass pass) const { return work_.at(node.chunk, pass, instances_.position(node.instance)); }
+  dag::NodeId sibling(const dag::Node& node, Pass pass) const {
+    return work_.at(node.chunk, pass, instances_.position(node.instance));
+  }
 
   const dag::Dag& dag_;
   const WorkFractions& fractions_;

@@ -30,7 +30,7 @@ struct Network {
 
 struct Times {
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
-  std::vector<double> start, finish;   // per activity; 0 for one that never starts
+  std::vector<double> start, finish;  // per activity; 0 for one that never starts
   // Per activity: the last link to allow its start, the first of equals; kNone: no link.
   std::vector<std::uint32_t> cause;
   // A topological order of the activities; incomplete if there is a cycle.
@@ -48,7 +48,8 @@ Times asap_times(const Network& network, const Context& context);
 /// successors, and `arrive(graph, left, link)` receives it. `follow(activity, to)` calls
 /// `to(successor, link)` for each link. Returns the activities in this order.
 template <typename Graph, typename State, typename Follow>
-std::vector<std::uint32_t> take_in_order(const Graph& graph, std::vector<State>& states, const Follow& follow) {
+std::vector<std::uint32_t> take_in_order(const Graph& graph, std::vector<State>& states,
+                                         const Follow& follow) {
   std::vector<std::uint32_t> order;
   order.reserve(states.size());
   for (std::uint32_t each = 0; each < states.size(); ++each) {

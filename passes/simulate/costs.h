@@ -14,14 +14,14 @@ enum class StageCosts : unsigned char {
 
 struct OperationCosts {
   double f = 1, bi = 1, bw = 1;
-  std::optional<double> b = {};     // bi + bw
+  std::optional<double> b = {};  // bi + bw
   // An F and a B or BI of one overlap group, run together; none: one after the other.
   std::optional<double> pair = {};
   // Latency of an edge between devices, which occupies no device and is not scaled.
   double p2p = 0;
-  double w = 1;                     // the fraction of the activations that BI leaves to BW
-  std::optional<double> r = {};     // of a recomputed pass: f; no effect without recomputation
-  double keep = 0;                  // the fraction of its activations that its F keeps
+  double w = 1;                  // the fraction of the activations that BI leaves to BW
+  std::optional<double> r = {};  // of a recomputed pass: f; no effect without recomputation
+  double keep = 0;               // the fraction of its activations that its F keeps
   StageCosts stages = StageCosts::weighed;
 };
 

@@ -14,7 +14,8 @@ DeviceClasses::DeviceClasses(const Dag& dag, const Machine* machine) : dag_(dag)
   for (std::size_t axis = 0; machine != nullptr && axis < axes.size(); ++axis) {
     std::vector<bool> single(axes[axis].size, false);
     for (const MachineDevice& line : machine->devices) {
-      if (line.at.at[axis] != DeviceSet::kWhole) single[static_cast<std::size_t>(line.at.at[axis])] = true;
+      if (line.at.at[axis] != DeviceSet::kWhole)
+        single[static_cast<std::size_t>(line.at.at[axis])] = true;
     }
     std::vector<std::uint32_t> blocks;
     for (const Machine::Axis& each : machine->axes) {
@@ -24,7 +25,8 @@ DeviceClasses::DeviceClasses(const Dag& dag, const Machine* machine) : dag_(dag)
     }
     // The sharing of links depends on the roles too.
     for (const Role& role : dag.plan->roles) {
-      if (!blocks.empty() && role.at[axis] != DeviceSet::kWhole) single[static_cast<std::size_t>(role.at[axis])] = true;
+      if (!blocks.empty() && role.at[axis] != DeviceSet::kWhole)
+        single[static_cast<std::size_t>(role.at[axis])] = true;
     }
     single_out(axis, single);
     for (std::uint32_t before = 0; before != count_[axis];) {
@@ -54,7 +56,9 @@ void DeviceClasses::split_mixed_blocks(std::size_t axis, std::uint32_t block) {
     for (auto each = begin; each != end; ++each) {
       const std::uint32_t old = *each;
       const auto elsewhere = [&](auto from, auto to) { return std::find(from, to, old) != to; };
-      if (!renamed.contains(old)) renamed[old] = elsewhere(part.begin(), begin) || elsewhere(end, part.end()) ? count_[axis]++ : old;
+      if (!renamed.contains(old))
+        renamed[old] =
+            elsewhere(part.begin(), begin) || elsewhere(end, part.end()) ? count_[axis]++ : old;
       *each = renamed[old];
     }
   }
@@ -71,7 +75,8 @@ void DeviceClasses::add_role(std::uint32_t role) {
   }();
   const auto visit = [&](const auto& self, std::size_t axis) -> void {
     if (axis == axes) {
-      DeviceClass made{role, count(role, parts, everywhere), std::vector<std::uint32_t>(axes, 0), parts, std::string(dag_.context->text(dag_.plan->roles[role].name))};
+      DeviceClass made{role, count(role, parts, everywhere), std::vector<std::uint32_t>(axes, 0),
+                       parts, std::string(dag_.context->text(dag_.plan->roles[role].name))};
       if (first_device(role, parts, made.coordinates)) classes_.push_back(std::move(made));
       return;
     }
@@ -85,25 +90,32 @@ void DeviceClasses::add_role(std::uint32_t role) {
     }
   };
   visit(visit, 0);
-  std::sort(classes_.begin() + static_cast<std::ptrdiff_t>(first), classes_.end(),
-            [](const DeviceClass& a, const DeviceClass& b) { return a.coordinates < b.coordinates; });
+  std::sort(
+      classes_.begin() + static_cast<std::ptrdiff_t>(first), classes_.end(),
+      [](const DeviceClass& a, const DeviceClass& b) { return a.coordinates < b.coordinates; });
   if (classes_.size() - first < 2) return;
   for (std::size_t i = first; i < classes_.size(); ++i) {
     DeviceSet named{at};
     for (std::size_t axis = 0; axis < axes; ++axis) {
-      if (count_[axis] > 1) named.at[axis] = static_cast<std::int32_t>(classes_[i].coordinates[axis]);
+      if (count_[axis] > 1)
+        named.at[axis] = static_cast<std::int32_t>(classes_[i].coordinates[axis]);
     }
     classes_[i].name = place_name(named, dag_.mesh, dag_.context->symbols);
   }
 }
 
-std::uint64_t DeviceClasses::count(std::uint32_t role, const std::vector<std::uint32_t>& parts, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& ranges) const {
+std::uint64_t DeviceClasses::count(
+    std::uint32_t role, const std::vector<std::uint32_t>& parts,
+    const std::vector<std::pair<std::uint32_t, std::uint32_t>>& ranges) const {
   const auto devices = [&](const std::vector<std::int32_t>& at) {
     std::uint64_t product = 1;
     for (std::size_t axis = 0; axis < at.size(); ++axis) {
       std::uint64_t found = 0;
       for (std::uint32_t c = ranges[axis].first; c < ranges[axis].second; ++c) {
-        found += part_[axis][c] == parts[axis] && (at[axis] == DeviceSet::kWhole || at[axis] == static_cast<std::int32_t>(c)) ? 1 : 0;
+        found += part_[axis][c] == parts[axis] &&
+                         (at[axis] == DeviceSet::kWhole || at[axis] == static_cast<std::int32_t>(c))
+                     ? 1
+                     : 0;
       }
       product *= found;
     }
@@ -119,7 +131,8 @@ std::uint64_t DeviceClasses::count(std::uint32_t role, const std::vector<std::ui
 }
 
 /// A role has the devices of its set that belong to no narrower role.
-bool DeviceClasses::has_device(std::uint32_t role, const std::vector<std::uint32_t>& coordinates) const {
+bool DeviceClasses::has_device(std::uint32_t role,
+                               const std::vector<std::uint32_t>& coordinates) const {
   const DeviceSet own{dag_.plan->roles[role].at};
   if (!own.contains_device(coordinates)) return false;
   for (std::uint32_t other = 0; other < dag_.plan->roles.size(); ++other) {
@@ -129,12 +142,14 @@ bool DeviceClasses::has_device(std::uint32_t role, const std::vector<std::uint32
   return true;
 }
 
-bool DeviceClasses::first_device(std::uint32_t role, const std::vector<std::uint32_t>& parts, std::vector<std::uint32_t>& coordinates) const {
+bool DeviceClasses::first_device(std::uint32_t role, const std::vector<std::uint32_t>& parts,
+                                 std::vector<std::uint32_t>& coordinates) const {
   const std::vector<std::int32_t>& at = dag_.plan->roles[role].at;
   const auto find = [&](const auto& self, std::size_t axis) -> bool {
     if (axis == at.size()) return has_device(role, coordinates);
     for (coordinates[axis] = 0; coordinates[axis] < part_[axis].size(); ++coordinates[axis]) {
-      if (at[axis] != DeviceSet::kWhole && at[axis] != static_cast<std::int32_t>(coordinates[axis])) continue;
+      if (at[axis] != DeviceSet::kWhole && at[axis] != static_cast<std::int32_t>(coordinates[axis]))
+        continue;
       if (part_[axis][coordinates[axis]] == parts[axis] && self(self, axis + 1)) return true;
     }
     return false;
@@ -144,11 +159,13 @@ bool DeviceClasses::first_device(std::uint32_t role, const std::vector<std::uint
 
 std::uint64_t DeviceClasses::group_of(const DeviceClass& device, const LinkGroup& group) const {
   std::uint64_t number = 0;
-  for (std::size_t axis = 0; axis < group.axis; ++axis) number = number * dag_.mesh.axes[axis].size + device.coordinates[axis];
+  for (std::size_t axis = 0; axis < group.axis; ++axis)
+    number = number * dag_.mesh.axes[axis].size + device.coordinates[axis];
   return number * dag_.mesh.axes[group.axis].size + device.coordinates[group.axis] / group.block;
 }
 
-std::uint64_t DeviceClasses::devices_in_group(const DeviceClass& device, const LinkGroup& group) const {
+std::uint64_t DeviceClasses::devices_in_group(const DeviceClass& device,
+                                              const LinkGroup& group) const {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> ranges;
   for (std::size_t axis = 0; axis < dag_.mesh.axes.size(); ++axis) {
     const std::uint32_t at = device.coordinates[axis];
@@ -157,7 +174,8 @@ std::uint64_t DeviceClasses::devices_in_group(const DeviceClass& device, const L
     } else if (axis > group.axis) {
       ranges.emplace_back(0, dag_.mesh.axes[axis].size);
     } else {
-      ranges.emplace_back(at / group.block * group.block, at / group.block * group.block + group.block);
+      ranges.emplace_back(at / group.block * group.block,
+                          at / group.block * group.block + group.block);
     }
   }
   return count(device.role, device.parts, ranges);

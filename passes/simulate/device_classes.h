@@ -46,8 +46,10 @@ class DeviceClasses {
   void add_role(std::uint32_t role);
   /// The number of devices of a role whose coordinates have these parts, and are in [first, end) of
   /// an axis.
-  std::uint64_t count(std::uint32_t role, const std::vector<std::uint32_t>& parts, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& ranges) const;
-  bool first_device(std::uint32_t role, const std::vector<std::uint32_t>& parts, std::vector<std::uint32_t>& coordinates) const;
+  std::uint64_t count(std::uint32_t role, const std::vector<std::uint32_t>& parts,
+                      const std::vector<std::pair<std::uint32_t, std::uint32_t>>& ranges) const;
+  bool first_device(std::uint32_t role, const std::vector<std::uint32_t>& parts,
+                    std::vector<std::uint32_t>& coordinates) const;
   bool has_device(std::uint32_t role, const std::vector<std::uint32_t>& coordinates) const;
 
   const dag::Dag& dag_;

@@ -16,8 +16,15 @@ constexpr double kSameTime = 1e-14;
 class FairSharing {
  public:
   FairSharing(const Network& network, const Sharing& sharing)
-      : network_(network), sharing_(sharing), missing_(network.duration.size(), 0), first_(network.duration.size() + 1, 0), leaving_(network.links.size()),
-        running_(network.duration.size()), working_(sharing.overlap.size()), transfers_(sharing.overlap.size(), 0), load_(sharing.capacity.size(), 0),
+      : network_(network),
+        sharing_(sharing),
+        missing_(network.duration.size(), 0),
+        first_(network.duration.size() + 1, 0),
+        leaving_(network.links.size()),
+        running_(network.duration.size()),
+        working_(sharing.overlap.size()),
+        transfers_(sharing.overlap.size(), 0),
+        load_(sharing.capacity.size(), 0),
         left_(sharing.capacity.size(), 0) {
     const std::size_t count = network.duration.size();
     times_.start.resize(count, 0);
@@ -29,7 +36,8 @@ class FairSharing {
     }
     for (std::size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
     std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
-    for (std::uint32_t i = 0; i < network.links.size(); ++i) leaving_[next[network.links[i].from]++] = i;
+    for (std::uint32_t i = 0; i < network.links.size(); ++i)
+      leaving_[next[network.links[i].from]++] = i;
   }
 
   Times run(const Context& context) {
@@ -74,11 +82,14 @@ class FairSharing {
 
   void run_at(std::uint32_t activity, double rate) {
     const Running& running = running_[activity];
-    if (rate != running.rate) run_for(activity, std::max(0.0, running.left - (now_ - running.since) * running.rate), rate);
+    if (rate != running.rate)
+      run_for(activity, std::max(0.0, running.left - (now_ - running.since) * running.rate), rate);
   }
 
   /// Work is slower beside transfers.
-  double work_rate(std::uint32_t rank) const { return transfers_[rank] > 0 ? 1 / sharing_.overlap[rank] : 1; }
+  double work_rate(std::uint32_t rank) const {
+    return transfers_[rank] > 0 ? 1 / sharing_.overlap[rank] : 1;
+  }
 
   void begin(std::uint32_t activity) {
     times_.start[activity] = now_;
@@ -108,7 +119,8 @@ class FairSharing {
       const std::uint32_t link = leaving_[i], to = network_.links[link].to;
       // Ends arrive in order, so the last one is the cause; of equal ones the first link.
       std::uint32_t& cause = times_.cause[to];
-      if (cause == Times::kNone || times_.finish[network_.links[cause].from] < now_ || link < cause) cause = link;
+      if (cause == Times::kNone || times_.finish[network_.links[cause].from] < now_ || link < cause)
+        cause = link;
       if (--missing_[to] == 0) begin(to);
     }
   }
@@ -156,7 +168,8 @@ class FairSharing {
     left_ = sharing_.capacity;
     for (Moving& each : moving_) {
       each.frozen = false;
-      for (const auto& [link, devices] : sharing_.transfer[each.activity].uses) load_[link] += devices;
+      for (const auto& [link, devices] : sharing_.transfer[each.activity].uses)
+        load_[link] += devices;
     }
     for (std::size_t open = moving_.size(); open > 0;) {
       double least = kInfinity;
@@ -184,17 +197,18 @@ class FairSharing {
   double part_of(const Moving& each) const {
     const Sharing::Transfer& transfer = sharing_.transfer[each.activity];
     double part = transfer.most;
-    for (const auto& [link, devices] : transfer.uses) part = std::min(part, left_[link] / load_[link]);
+    for (const auto& [link, devices] : transfer.uses)
+      part = std::min(part, left_[link] / load_[link]);
     return part;
   }
 
   const Network& network_;
   const Sharing& sharing_;
   std::vector<std::uint32_t> missing_, first_, leaving_;
-  std::vector<Running> running_;                       // per activity
+  std::vector<Running> running_;  // per activity
   std::priority_queue<End> ends_;
-  std::vector<std::vector<std::uint32_t>> working_;    // per rank: the running work
-  std::vector<std::uint32_t> transfers_;               // per rank: the number of running transfers
+  std::vector<std::vector<std::uint32_t>> working_;  // per rank: the running work
+  std::vector<std::uint32_t> transfers_;             // per rank: the number of running transfers
   std::vector<Moving> moving_;
   bool moving_changed_ = false;
   // Per link: devices of transfers without a rate, and the unassigned bandwidth.
@@ -206,6 +220,8 @@ class FairSharing {
 
 }  // namespace
 
-Times fair_sharing_times(const Network& network, const Sharing& sharing, const Context& context) { return FairSharing(network, sharing).run(context); }
+Times fair_sharing_times(const Network& network, const Sharing& sharing, const Context& context) {
+  return FairSharing(network, sharing).run(context);
+}
 
 }  // namespace piper::passes

@@ -28,10 +28,10 @@ struct Sharing {
     // Links, and the number of devices of the link that move these bytes at once.
     std::vector<std::pair<std::uint32_t, double>> uses;
   };
-  std::vector<double> capacity;                            // per link
+  std::vector<double> capacity;  // per link
   // Per activity; `most` 0: it is work, and takes its duration.
   std::vector<Transfer> transfer;
-  std::vector<std::vector<std::uint32_t>> ranks;           // per activity: its ranks
+  std::vector<std::vector<std::uint32_t>> ranks;  // per activity: its ranks
   // Per rank: factor on the time of work while a transfer runs on it.
   std::vector<double> overlap;
 };

@@ -37,10 +37,16 @@ void fill_idle(const Timeline& timeline, Timeline::Rank& rank) {
     const double gap = timeline.start[entry] - busy_until;
     if (gap > 0) {
       const std::uint32_t cause = timeline.cause[entry];
-      const bool travels = timeline.why[entry] == Timeline::Why::message || (cause != Timeline::kNone && dag::is_communication(timeline.operation_of(cause).kind));
-      const double message = travels && timeline.why[entry] != Timeline::Why::window ? std::clamp(timeline.start[entry] - made(timeline, entry), 0.0, gap) : 0;
+      const bool travels =
+          timeline.why[entry] == Timeline::Why::message ||
+          (cause != Timeline::kNone && dag::is_communication(timeline.operation_of(cause).kind));
+      const double message =
+          travels && timeline.why[entry] != Timeline::Why::window
+              ? std::clamp(timeline.start[entry] - made(timeline, entry), 0.0, gap)
+              : 0;
       // If its cause itself began late for lack of room, so did this entry.
-      const bool room = timeline.why[entry] == Timeline::Why::window || (travels && timeline.why[cause] == Timeline::Why::window);
+      const bool room = timeline.why[entry] == Timeline::Why::window ||
+                        (travels && timeline.why[cause] == Timeline::Why::window);
       rank.idle.message += message;
       (room ? rank.idle.room : rank.idle.data) += gap - message;
     }
@@ -56,7 +62,9 @@ std::vector<std::uint32_t> critical_path(const Timeline& timeline) {
   std::vector<std::uint32_t> path;
   if (timeline.size() == 0) return path;
   const auto last = std::max_element(timeline.finish.begin(), timeline.finish.end());
-  for (auto entry = static_cast<std::uint32_t>(last - timeline.finish.begin()); entry != Timeline::kNone; entry = timeline.cause[entry]) path.push_back(entry);
+  for (auto entry = static_cast<std::uint32_t>(last - timeline.finish.begin());
+       entry != Timeline::kNone; entry = timeline.cause[entry])
+    path.push_back(entry);
   std::reverse(path.begin(), path.end());
   return path;
 }
@@ -65,7 +73,8 @@ std::vector<std::uint32_t> critical_path(const Timeline& timeline) {
 
 void fill_figures(Timeline& timeline) {
   timeline.makespan = 0;
-  for (const double finish : timeline.finish) timeline.makespan = std::max(timeline.makespan, finish);
+  for (const double finish : timeline.finish)
+    timeline.makespan = std::max(timeline.makespan, finish);
   double total = 0, most = 0, ranks = 0;  // replicas count once
   double devices = 0, idle_devices = 0;
   timeline.span = 0;
@@ -82,11 +91,14 @@ void fill_figures(Timeline& timeline) {
   for (Timeline::Rank& rank : timeline.ranks) {
     rank.idle.imbalance = std::min(rank.idle.data, most - rank.work);
     rank.idle.data -= rank.idle.imbalance;
-    for (double* const part : {&rank.idle.data, &rank.idle.imbalance, &rank.idle.message, &rank.idle.room, &rank.idle.after_last}) *part = settled(*part, timeline.makespan);
+    for (double* const part : {&rank.idle.data, &rank.idle.imbalance, &rank.idle.message,
+                               &rank.idle.room, &rank.idle.after_last})
+      *part = settled(*part, timeline.makespan);
   }
   // The number of ranks grows in proportion to the devices: an idle device counts like one with
   // work.
-  const double available = devices > 0 ? ranks * (1 + idle_devices / devices) * timeline.makespan : 0;
+  const double available =
+      devices > 0 ? ranks * (1 + idle_devices / devices) * timeline.makespan : 0;
   timeline.bubble_makespan = available > 0 ? settled(1 - total / available, 1) : 0;
   timeline.bubble_span = timeline.span > 0 ? settled(1 - most / timeline.span, 1) : 0;
   timeline.critical = critical_path(timeline);

@@ -21,7 +21,8 @@ void add_idle_rank(Timeline& timeline, const dag::Dag& dag) {
   rank.first_lane = static_cast<std::uint32_t>(timeline.lanes.size());
   rank.end_lane = rank.first_lane + 1;
   rank.first_curve = rank.end_curve = static_cast<std::uint32_t>(timeline.curves.size());
-  timeline.lanes.push_back({"compute", static_cast<std::uint32_t>(timeline.ranks.size() - 1), end, end});
+  timeline.lanes.push_back(
+      {"compute", static_cast<std::uint32_t>(timeline.ranks.size() - 1), end, end});
 }
 
 }  // namespace piper::passes

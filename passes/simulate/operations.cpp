@@ -36,7 +36,8 @@ std::vector<Group> groups_of(const Row& row) {
   std::vector<Group> groups;
   for (std::size_t i = 0; i < row.ops.size();) {
     std::size_t next = i + 1;
-    while (row.ops[i].group && next < row.ops.size() && row.ops[next].group == row.ops[i].group) ++next;
+    while (row.ops[i].group && next < row.ops.size() && row.ops[next].group == row.ops[i].group)
+      ++next;
     if (row.ops[i].group) groups.push_back({i, next});
     i = next;
   }
@@ -46,10 +47,18 @@ std::vector<Group> groups_of(const Row& row) {
 class Simulation {
  public:
   Simulation(const Dag& dag, const OperationCosts& costs, DiagnosticSink& sink)
-      : dag_(dag), costs_(costs), sink_(sink), table_(orders_table(dag)), graph_(dag), roles_(dag, {}), fractions_(dag, costs.stages) {
+      : dag_(dag),
+        costs_(costs),
+        sink_(sink),
+        table_(orders_table(dag)),
+        graph_(dag),
+        roles_(dag, {}),
+        fractions_(dag, costs.stages) {
     count_ranks();
     find_named();
-    for (const Row& row : table_.rows) has_segments_ = has_segments_ || std::any_of(row.ops.begin(), row.ops.end(), [](const Op& op) { return op.num_nodes > 1; });
+    for (const Row& row : table_.rows)
+      has_segments_ = has_segments_ || std::any_of(row.ops.begin(), row.ops.end(),
+                                                   [](const Op& op) { return op.num_nodes > 1; });
   }
 
   std::optional<Timeline> run() {
@@ -63,7 +72,8 @@ class Simulation {
   Timeline columns() {
     cost_.assign(graph_.units(), 0);
     for (const Row& row : table_.rows) {
-      for (const Op& op : row.ops) cost_[graph_.unit_of(op.first)] = static_cast<double>(unit_cost(dag_.node(op.first)));
+      for (const Op& op : row.ops)
+        cost_[graph_.unit_of(op.first)] = static_cast<double>(unit_cost(dag_.node(op.first)));
     }
     if (!find_times()) return {};
     return timeline();
@@ -108,7 +118,8 @@ class Simulation {
   /// Communication that an order names waits for the previous step of the order.
   void find_named() {
     for (const auto& [before, after] : dag_.temporal) {
-      if (!runs_body(dag_.node(after).kind)) rules_.more.push_back({graph_.unit_of(before), graph_.unit_of(after), 0});
+      if (!runs_body(dag_.node(after).kind))
+        rules_.more.push_back({graph_.unit_of(before), graph_.unit_of(after), 0});
     }
   }
 
@@ -140,7 +151,8 @@ class Simulation {
     cost_.assign(graph_.units(), 0);
     for (std::uint32_t unit = 0; unit < graph_.units(); ++unit) {
       const Node& node = dag_.node(graph_.front(unit));
-      if (runs_body(node.kind)) cost_[unit] = cost_of(node.pass) * ranks_ * fractions_.of(node, node.pass);
+      if (runs_body(node.kind))
+        cost_[unit] = cost_of(node.pass) * ranks_ * fractions_.of(node, node.pass);
     }
   }
 
@@ -158,11 +170,15 @@ class Simulation {
     return work;
   }
 
-  std::span<const NodeId> nodes_of(const Row& row, const Op& op) const { return std::span(row.nodes).subspan(op.first_node, op.num_nodes); }
+  std::span<const NodeId> nodes_of(const Row& row, const Op& op) const {
+    return std::span(row.nodes).subspan(op.first_node, op.num_nodes);
+  }
 
   /// One F and one B or BI; each may be several operations if a stage has several segments.
   static bool is_pair(const Row& row, const Group& group) {
-    const auto what = [](const Op& op) { return std::tuple(op.stage ? std::string() : op.region, op.stage, op.mb, op.copy, op.slice); };
+    const auto what = [](const Op& op) {
+      return std::tuple(op.stage ? std::string() : op.region, op.stage, op.mb, op.copy, op.slice);
+    };
     const Op *forward = nullptr, *backward = nullptr;
     for (std::size_t i = group.first; i < group.end; ++i) {
       const Op& op = row.ops[i];
@@ -189,12 +205,14 @@ class Simulation {
         if (whole && op.num_nodes > 1) join(nodes_of(row, op));
       }
     }
-    for (std::uint32_t unit = 0; unit < graph_.units(); ++unit) rules_.runs_with[unit] = joined(unit);
+    for (std::uint32_t unit = 0; unit < graph_.units(); ++unit)
+      rules_.runs_with[unit] = joined(unit);
   }
 
   /// The representative of the units that run as one with a unit.
   std::uint32_t joined(std::uint32_t unit) {
-    while (rules_.runs_with[unit] != unit) unit = rules_.runs_with[unit] = rules_.runs_with[rules_.runs_with[unit]];
+    while (rules_.runs_with[unit] != unit)
+      unit = rules_.runs_with[unit] = rules_.runs_with[rules_.runs_with[unit]];
     return unit;
   }
 
@@ -223,7 +241,9 @@ class Simulation {
     rules_.cost[first] = *costs_.pair * ranks_ * fraction;
   }
 
-  bool runs_together(const Op& a, const Op& b) const { return rules_.runs_with[graph_.unit_of(a.first)] == rules_.runs_with[graph_.unit_of(b.first)]; }
+  bool runs_together(const Op& a, const Op& b) const {
+    return rules_.runs_with[graph_.unit_of(a.first)] == rules_.runs_with[graph_.unit_of(b.first)];
+  }
 
   // ---- times
 
@@ -234,20 +254,25 @@ class Simulation {
     std::vector<std::uint32_t> position;
     for (const Row& row : table_.rows) {
       const std::vector<Group> groups = groups_of(row);
-      if (groups.empty() && std::none_of(row.ops.begin(), row.ops.end(), [](const Op& op) { return op.alternates; })) continue;
+      if (groups.empty() &&
+          std::none_of(row.ops.begin(), row.ops.end(), [](const Op& op) { return op.alternates; }))
+        continue;
       if (position.empty()) position = positions();
       std::vector<NodeId> nodes = row.nodes;
       for (const Group& group : groups) {
         if (as_written) break;
         const auto begin = nodes.begin() + row.ops[group.first].first_node;
-        const auto end = nodes.begin() + row.ops[group.end - 1].first_node + row.ops[group.end - 1].num_nodes;
-        std::sort(begin, end, [&](NodeId a, NodeId b) { return position[a.index()] < position[b.index()]; });
+        const auto end =
+            nodes.begin() + row.ops[group.end - 1].first_node + row.ops[group.end - 1].num_nodes;
+        std::sort(begin, end,
+                  [&](NodeId a, NodeId b) { return position[a.index()] < position[b.index()]; });
       }
       // Replicas that no order claims use the order of the row too.
       std::set<DeviceSetId> sets;
       for (const NodeId node : nodes) sets.insert(dag_.node(node).devices);
       std::set<std::uint32_t> roles;
-      for (const DeviceSetId set : sets) roles.insert(roles_.roles_of(set).begin(), roles_.roles_of(set).end());
+      for (const DeviceSetId set : sets)
+        roles.insert(roles_.roles_of(set).begin(), roles_.roles_of(set).end());
       for (const std::uint32_t role : roles) put_in_order(nodes, sequences[role]);
     }
     return sequences;
@@ -299,11 +324,19 @@ class Simulation {
         const Op& op = row.ops[group.first];
         if (started[graph_.unit_of(op.first)]) continue;
         if (complete) {
-          sink_.report(Code::groups_in_plan_order, op.loc, "members of overlap groups do not run in the order of the text here: then ranks would wait for each other")
-              .hint("without `pair` the simulator runs them one after the other; here it does so as the plan does");
+          sink_
+              .report(
+                  Code::groups_in_plan_order, op.loc,
+                  "members of overlap groups do not run in the order of the text here: then ranks would wait for each other")
+              .hint(
+                  "without `pair` the simulator runs them one after the other; here it does so as the plan does");
         } else {
-          sink_.report(Code::pairs_wait_for_each_other, op.loc, "with `pair` the members of an overlap group start together, and this group and that of another rank each need what the other makes")
-              .hint("simulate without `pair`, which runs the members one after the other, or take one of the groups apart");
+          sink_
+              .report(
+                  Code::pairs_wait_for_each_other, op.loc,
+                  "with `pair` the members of an overlap group start together, and this group and that of another rank each need what the other makes")
+              .hint(
+                  "simulate without `pair`, which runs the members one after the other, or take one of the groups apart");
         }
         return complete;
       }
@@ -318,7 +351,8 @@ class Simulation {
     std::uint32_t& known = operation_of_[op.first.index()];
     if (known != kNone) return known;
     known = static_cast<std::uint32_t>(out_.operations.size());
-    const auto [name, added] = names_.try_emplace(op.region, static_cast<std::uint32_t>(out_.names.size()));
+    const auto [name, added] =
+        names_.try_emplace(op.region, static_cast<std::uint32_t>(out_.names.size()));
     if (added) out_.names.push_back(op.region);
     Timeline::Operation& made = out_.operations.emplace_back();
     made.pass = op.pass;
@@ -335,7 +369,9 @@ class Simulation {
   }
 
   void add_entries() {
-    out_.stages = costs_.stages == StageCosts::equal ? Timeline::Stages::equal : dag_.settings.train.empty() ? Timeline::Stages::links : Timeline::Stages::weighed;
+    out_.stages = costs_.stages == StageCosts::equal ? Timeline::Stages::equal
+                  : dag_.settings.train.empty()      ? Timeline::Stages::links
+                                                     : Timeline::Stages::weighed;
     activations_.emplace(dag_, fractions_, costs_);
     operation_of_.assign(dag_.nodes.size(), kNone);
     entry_of_.assign(graph_.units(), kNone);
@@ -357,7 +393,8 @@ class Simulation {
     std::vector<const Op*> ops;
     for (const Op& op : row.ops) ops.push_back(&op);
     const auto start = [&](const Op& op) { return times_->start(graph_.unit_of(op.first)); };
-    std::stable_sort(ops.begin(), ops.end(), [&](const Op* a, const Op* b) { return start(*a) < start(*b); });
+    std::stable_sort(ops.begin(), ops.end(),
+                     [&](const Op* a, const Op* b) { return start(*a) < start(*b); });
     for (const Op* op : ops) {
       const auto entry = static_cast<std::uint32_t>(out_.size());
       double finish = 0;
@@ -386,7 +423,9 @@ class Simulation {
   NodeId binding_node(const Row& row, const Op& op) const {
     const std::span<const NodeId> nodes = nodes_of(row, op);
     std::size_t at = nodes.size() - 1;
-    while (at > 0 && times_->start(graph_.unit_of(nodes[at])) <= times_->finish(graph_.unit_of(nodes[at - 1]))) --at;
+    while (at > 0 && times_->start(graph_.unit_of(nodes[at])) <=
+                         times_->finish(graph_.unit_of(nodes[at - 1])))
+      --at;
     return nodes[at];
   }
 
@@ -396,9 +435,14 @@ class Simulation {
     std::vector<std::pair<double, double>> changes, arrivals;  // time, by how much
     const auto start = [&](NodeId node) { return times_->start(graph_.unit_of(node)); };
     const auto finish = [&](NodeId node) { return times_->finish(graph_.unit_of(node)); };
-    const auto more = [&](NodeId node, double time) { changes.emplace_back(time, activations_->from_start(dag_.node(node))); };
+    const auto more = [&](NodeId node, double time) {
+      changes.emplace_back(time, activations_->from_start(dag_.node(node)));
+    };
     const auto less = [&](NodeId node, double time) {
-      if (is_backward(dag_.node(node).pass)) activations_->arrivals(dag_.node(node), [&](NodeId maker, double part) { arrivals.emplace_back(finish(maker), part); });
+      if (is_backward(dag_.node(node).pass))
+        activations_->arrivals(dag_.node(node), [&](NodeId maker, double part) {
+          arrivals.emplace_back(finish(maker), part);
+        });
       changes.emplace_back(time, -activations_->until_finish(dag_.node(node)));
     };
     std::vector<std::uint32_t> position;
@@ -407,8 +451,10 @@ class Simulation {
       if (ops[i]->alternates && next < ops.size()) {
         if (position.empty()) position = positions();
         std::vector<NodeId> nodes(nodes_of(row, *ops[i]).begin(), nodes_of(row, *ops[i]).end());
-        nodes.insert(nodes.end(), nodes_of(row, *ops[next]).begin(), nodes_of(row, *ops[next]).end());
-        std::sort(nodes.begin(), nodes.end(), [&](NodeId a, NodeId b) { return position[a.index()] < position[b.index()]; });
+        nodes.insert(nodes.end(), nodes_of(row, *ops[next]).begin(),
+                     nodes_of(row, *ops[next]).end());
+        std::sort(nodes.begin(), nodes.end(),
+                  [&](NodeId a, NodeId b) { return position[a.index()] < position[b.index()]; });
         double time = start(ops[i]->first);
         for (const NodeId node : nodes) {
           more(node, time = std::max(time, start(node)));
@@ -428,7 +474,8 @@ class Simulation {
     }
     if (!arrivals.empty()) {
       changes.insert(changes.end(), arrivals.begin(), arrivals.end());
-      std::stable_sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+      std::stable_sort(changes.begin(), changes.end(),
+                       [](const auto& a, const auto& b) { return a.first < b.first; });
     }
     rank.first_curve = static_cast<std::uint32_t>(out_.curves.size());
     const auto first = static_cast<std::uint32_t>(out_.curve_time.size());
@@ -445,7 +492,8 @@ class Simulation {
       out_.curve_value.push_back(held);
     }
     const auto end = static_cast<std::uint32_t>(out_.curve_time.size());
-    out_.curves.push_back({static_cast<std::uint32_t>(out_.ranks.size() - 1), std::nullopt, first, end});
+    out_.curves.push_back(
+        {static_cast<std::uint32_t>(out_.ranks.size() - 1), std::nullopt, first, end});
     rank.end_curve = rank.first_curve + 1;
   }
 
@@ -454,8 +502,10 @@ class Simulation {
   void join_overlapping() {
     for (const Timeline::Lane& lane : out_.lanes) {
       for (std::uint32_t e = lane.first + 1; e < lane.end; ++e) {
-        const bool together = out_.start[e] == out_.start[e - 1] && out_.finish[e] == out_.finish[e - 1];
-        if (!together && out_.start[e] < out_.finish[e - 1] && out_.group[e] != kNone) return out_.join_groups();
+        const bool together =
+            out_.start[e] == out_.start[e - 1] && out_.finish[e] == out_.finish[e - 1];
+        if (!together && out_.start[e] < out_.finish[e - 1] && out_.group[e] != kNone)
+          return out_.join_groups();
       }
     }
   }
@@ -470,15 +520,19 @@ class Simulation {
   };
   Cause cause_of(std::uint32_t unit) const {
     Cause cause{times_->cause(unit)};
-    while (cause.unit != kNone && graph_.sort(cause.unit) != WorkGraph::Sort::work) cause.unit = times_->cause(cause.unit);
-    cause.apart = cause.unit != kNone && !roles_.intersects(graph_.devices(unit), graph_.devices(cause.unit));
+    while (cause.unit != kNone && graph_.sort(cause.unit) != WorkGraph::Sort::work)
+      cause.unit = times_->cause(cause.unit);
+    cause.apart =
+        cause.unit != kNone && !roles_.intersects(graph_.devices(unit), graph_.devices(cause.unit));
     return cause;
   }
 
   void explain_waits() {
     for (const Timeline::Lane& lane : out_.lanes) {
       for (std::uint32_t entry = lane.first; entry < lane.end; ++entry) {
-        const bool together = entry > lane.first && out_.group[entry] != kNone && out_.group[entry] == out_.group[entry - 1] && out_.start[entry] == out_.start[entry - 1] &&
+        const bool together = entry > lane.first && out_.group[entry] != kNone &&
+                              out_.group[entry] == out_.group[entry - 1] &&
+                              out_.start[entry] == out_.start[entry - 1] &&
                               out_.finish[entry] == out_.finish[entry - 1];
         if (together) {
           out_.cause[entry] = out_.cause[entry - 1];
@@ -493,27 +547,35 @@ class Simulation {
         // Work of another rank may be between two chunks of an operation: then the cause is that of
         // its first chunk.
         Cause cause = cause_of(graph_.unit_of(binding_[entry]));
-        if (cause.unit != kNone && out_.finish[entry_of_[cause.unit]] > out_.start[entry]) cause = cause_of(graph_.unit_of(out_.operation_of(entry).first));
+        if (cause.unit != kNone && out_.finish[entry_of_[cause.unit]] > out_.start[entry])
+          cause = cause_of(graph_.unit_of(out_.operation_of(entry).first));
         if (cause.unit == kNone) continue;
         out_.cause[entry] = entry_of_[cause.unit];
-        out_.why[entry] = cause.apart && costs_.p2p > 0 ? Timeline::Why::message : Timeline::Why::data;
+        out_.why[entry] =
+            cause.apart && costs_.p2p > 0 ? Timeline::Why::message : Timeline::Why::data;
       }
     }
   }
 
   void add_messages() {
     for (std::uint32_t unit = 0; unit < graph_.units(); ++unit) {
-      if (graph_.sort(unit) != WorkGraph::Sort::communication || !is_message(dag_.node(graph_.front(unit)).kind)) continue;
+      if (graph_.sort(unit) != WorkGraph::Sort::communication ||
+          !is_message(dag_.node(graph_.front(unit)).kind))
+        continue;
       const std::uint32_t maker = maker_of(unit);
       if (maker == kNone) continue;
       std::uint32_t reader = kNone;
       for (const std::uint32_t to : graph_.successors(unit)) {
-        if (graph_.sort(to) == WorkGraph::Sort::work && (reader == kNone || times_->start(to) < times_->start(reader))) reader = to;
+        if (graph_.sort(to) == WorkGraph::Sort::work &&
+            (reader == kNone || times_->start(to) < times_->start(reader)))
+          reader = to;
       }
       if (reader == kNone) continue;
-      out_.messages.push_back({entry_of_[maker], entry_of_[reader], times_->start(unit), times_->finish(unit), bytes_of(unit)});
+      out_.messages.push_back({entry_of_[maker], entry_of_[reader], times_->start(unit),
+                               times_->finish(unit), bytes_of(unit)});
     }
-    std::stable_sort(out_.messages.begin(), out_.messages.end(), [](const auto& a, const auto& b) { return a.leaves < b.leaves; });
+    std::stable_sort(out_.messages.begin(), out_.messages.end(),
+                     [](const auto& a, const auto& b) { return a.leaves < b.leaves; });
   }
 
   /// The work that makes the last value of a message; kNone: no work makes it.
@@ -524,7 +586,9 @@ class Simulation {
         if (!input.source.node.valid()) continue;
         for_each_term(dag_, input.source, [&](Port term) {
           const std::uint32_t made = graph_.unit_of(term.node);
-          if (graph_.sort(made) == WorkGraph::Sort::work && (maker == kNone || times_->finish(made) > times_->finish(maker))) maker = made;
+          if (graph_.sort(made) == WorkGraph::Sort::work &&
+              (maker == kNone || times_->finish(made) > times_->finish(maker)))
+            maker = made;
         });
       }
     }
@@ -534,7 +598,8 @@ class Simulation {
   std::int64_t bytes_of(std::uint32_t unit) const {
     std::int64_t bytes = 0;
     for (const NodeId member : graph_.members(unit)) {
-      for (const Input& input : dag_.inputs_of(dag_.node(member))) bytes += dag_.output_type(input.source).bytes();
+      for (const Input& input : dag_.inputs_of(dag_.node(member)))
+        bytes += dag_.output_type(input.source).bytes();
     }
     return bytes;
   }
@@ -546,10 +611,10 @@ class Simulation {
   const WorkGraph graph_;
   const RoleTable roles_;
   const WorkFractions fractions_;
-  std::vector<std::uint32_t> alike_;  // per row: number of rows with the same work
-  double ranks_ = 0;                  // number of ranks with different work
-  bool has_segments_ = false;           // some operation is several chunks
-  std::vector<double> cost_;          // per unit by itself
+  std::vector<std::uint32_t> alike_;        // per row: number of rows with the same work
+  double ranks_ = 0;                        // number of ranks with different work
+  bool has_segments_ = false;               // some operation is several chunks
+  std::vector<double> cost_;                // per unit by itself
   std::optional<Activations> activations_;  // if curves are wanted
   WorkRules rules_;
   std::optional<WorkTimes> times_;
@@ -562,7 +627,8 @@ class Simulation {
 
 }  // namespace
 
-std::optional<Timeline> simulate_operations(const Dag& dag, const OperationCosts& costs, DiagnosticSink& sink) {
+std::optional<Timeline> simulate_operations(const Dag& dag, const OperationCosts& costs,
+                                            DiagnosticSink& sink) {
   return Simulation(dag, costs, sink).run();
 }
 

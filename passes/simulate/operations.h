@@ -23,7 +23,8 @@ namespace piper::passes {
 
 /// `dag` is at level ordered or above, and its ranks are those of `show orders`. Nothing after
 /// reporting a deadlock of groups that run together.
-std::optional<Timeline> simulate_operations(const dag::Dag& dag, const OperationCosts& costs, DiagnosticSink& sink);
+std::optional<Timeline> simulate_operations(const dag::Dag& dag, const OperationCosts& costs,
+                                            DiagnosticSink& sink);
 
 /// The columns of a grid: every operation takes one, a whole backward two. Times are columns, and
 /// figures are those of the columns.

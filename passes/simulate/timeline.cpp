@@ -7,7 +7,8 @@ namespace piper::passes {
 std::string Timeline::label(const Operation& operation) const {
   const std::string& name = names[operation.name];
   if (!dag::runs_body(operation.kind)) return name;
-  std::string text = std::string(pass_name(operation.pass)) + " " + name + " mb[" + std::to_string(operation.mb) + "]";
+  std::string text = std::string(pass_name(operation.pass)) + " " + name + " mb[" +
+                     std::to_string(operation.mb) + "]";
   if (operation.slice > 0) text += " slice[" + std::to_string(operation.slice) + "]";
   return operation.part == kNone ? text : text + "#" + std::to_string(operation.part);
 }

@@ -57,7 +57,7 @@ struct Timeline {
     std::uint32_t part = kNone;
     // Its first and last node: several chunks of one stage may be one operation of an order.
     dag::NodeId first, last;
-    LocId loc;                                 // the line that ordered it, or that it comes from
+    LocId loc;  // the line that ordered it, or that it comes from
   };
   std::vector<Operation> operations;
   std::vector<std::string> names;
@@ -65,17 +65,17 @@ struct Timeline {
   // ---- ranks and lanes
 
   struct Lane {
-    std::string name;                          // `compute`, or the stream
+    std::string name;  // `compute`, or the stream
     std::uint32_t rank = 0;
-    std::uint32_t first = 0, end = 0;          // its entries
+    std::uint32_t first = 0, end = 0;  // its entries
   };
-  std::vector<Lane> lanes;                     // a rank's are consecutive; the first is `compute`
+  std::vector<Lane> lanes;  // a rank's are consecutive; the first is `compute`
 
   /// The idle time of a rank's compute lane, makespan - work, by cause.
   struct Idle {
     double before_first = 0, after_last = 0;
-    double data = 0;                           // an input was not made yet
-    double message = 0;                        // it was made and on its way
+    double data = 0;     // an input was not made yet
+    double message = 0;  // it was made and on its way
     // The input or the work had no room: in a window, or in bytes of the arena that a message still
     // used.
     double room = 0;
@@ -86,19 +86,19 @@ struct Timeline {
   struct Rank {
     // `rank 0` if an order names ranks (operations), `pp0` (plan).
     std::string name;
-    std::uint64_t replicas = 1;                // number of equal devices of the mesh
+    std::uint64_t replicas = 1;  // number of equal devices of the mesh
     // Number of ranks with the same work, including this one: replicas that an order names one by
     // one.
     std::uint32_t alike = 1;
     std::uint32_t first_lane = 0, end_lane = 0;
     std::uint32_t first_curve = 0, end_curve = 0;
-    double first_start = 0, last_end = 0;      // of its compute lane; both 0 without entries
-    double work = 0;                           // on its compute lane
+    double first_start = 0, last_end = 0;  // of its compute lane; both 0 without entries
+    double work = 0;                       // on its compute lane
     Idle idle;
     // Activations, in units of those of one microbatch on 1/P of the model (operations).
     double peak = 0;
-    std::int64_t peak_bytes = 0;               // maximum of live bytes, of all classes
-    std::int64_t planned_bytes = 0;            // bytes that the plan allocates
+    std::int64_t peak_bytes = 0;     // maximum of live bytes, of all classes
+    std::int64_t planned_bytes = 0;  // bytes that the plan allocates
   };
   std::vector<Rank> ranks;
 
@@ -117,7 +117,7 @@ struct Timeline {
     window,
   };
   std::vector<double> start, finish;
-  std::vector<std::uint32_t> operation;        // into `operations`
+  std::vector<std::uint32_t> operation;  // into `operations`
   // Overlap group, numbered per rank from 0; kNone: none.
   std::vector<std::uint32_t> group;
   // The entry whose end it waited for last (of any lane and rank); kNone: none.
@@ -130,9 +130,9 @@ struct Timeline {
     // Entries: producer and first reader; plan and measured: send and receive.
     std::uint32_t from = kNone, to = kNone;
     double leaves = 0, arrives = 0;
-    std::int64_t bytes = 0;                    // of one device
+    std::int64_t bytes = 0;  // of one device
   };
-  std::vector<Message> messages;               // ascending by `leaves`
+  std::vector<Message> messages;  // ascending by `leaves`
 
   // ---- memory: step functions of time, constant between their points and 0 before the first
 
@@ -143,21 +143,25 @@ struct Timeline {
     // Into `curve_time` and `curve_value`; times ascend strictly.
     std::uint32_t first = 0, end = 0;
   };
-  std::vector<Curve> curves;                   // a rank's are consecutive
-  std::vector<double> curve_time, curve_value; // the value from that time on
+  std::vector<Curve> curves;                    // a rank's are consecutive
+  std::vector<double> curve_time, curve_value;  // the value from that time on
 
   // ---- figures of the timeline (docs/execution.md section 8)
 
-  double makespan = 0;                         // the last end
-  double span = 0;                             // the largest last end - first start of a rank
+  double makespan = 0;  // the last end
+  double span = 0;      // the largest last end - first start of a rank
   double bubble_makespan = 0, bubble_span = 0;
   // Entries from time 0 to the makespan, each the `cause` of the next.
   std::vector<std::uint32_t> critical;
 
   std::size_t size() const { return start.size(); }
   const Operation& operation_of(std::uint32_t entry) const { return operations[operation[entry]]; }
-  std::span<const Lane> lanes_of(const Rank& rank) const { return {lanes.data() + rank.first_lane, rank.end_lane - rank.first_lane}; }
-  std::span<const Curve> curves_of(const Rank& rank) const { return {curves.data() + rank.first_curve, rank.end_curve - rank.first_curve}; }
+  std::span<const Lane> lanes_of(const Rank& rank) const {
+    return {lanes.data() + rank.first_lane, rank.end_lane - rank.first_lane};
+  }
+  std::span<const Curve> curves_of(const Rank& rank) const {
+    return {curves.data() + rank.first_curve, rank.end_curve - rank.first_curve};
+  }
   /// `F stage[2] mb[3]`, `send.F.stage0.mb1.pp1`: in full.
   std::string label(const Operation& operation) const;
   /// Appends an entry; its lane must be the last.

@@ -20,7 +20,9 @@ class WorkFractions {
   /// The fraction of a pass over the whole model that one run of a chunk's pass does for one
   /// microbatch; for one of q slices 1/q of that. A run without microbatches counts as all of them.
   /// The fractions of a pass add up to 1, or for backwards to the trained fraction of the model.
-  double of(const dag::Node& node, Pass pass) const { return of_[static_cast<std::size_t>(pass)][node.chunk.index()] * instance_factor(node.instance); }
+  double of(const dag::Node& node, Pass pass) const {
+    return of_[static_cast<std::size_t>(pass)][node.chunk.index()] * instance_factor(node.instance);
+  }
 
  private:
   double instance_factor(const dag::Instance& instance) const;

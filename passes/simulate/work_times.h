@@ -28,12 +28,14 @@ struct WorkRules {
 };
 
 /// The chunks of each role, in the order of the DAG.
-std::vector<std::vector<std::uint32_t>> chunks_of_roles(const dag::Dag& dag, const WorkGraph& graph, const RoleTable& roles);
+std::vector<std::vector<std::uint32_t>> chunks_of_roles(const dag::Dag& dag, const WorkGraph& graph,
+                                                        const RoleTable& roles);
 
 class WorkTimes {
  public:
   static constexpr std::uint32_t kNone = Times::kNone;
-  WorkTimes(const dag::Dag& dag, const WorkGraph& graph, const RoleTable& roles, const WorkRules& rules);
+  WorkTimes(const dag::Dag& dag, const WorkGraph& graph, const RoleTable& roles,
+            const WorkRules& rules);
 
   /// Whether all units have a time; if not, there is a cycle.
   bool complete() const { return times_.complete(); }

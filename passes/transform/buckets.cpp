@@ -39,7 +39,9 @@ std::vector<std::vector<Use>> uses_of(const Dag& dag) {
   const auto add = [&](const Use& use, NodeId node, const Body& body) {
     const auto touch = [&](tensor::ParamId param, std::optional<AxisMask> gradient) {
       std::vector<Use>& list = uses[param.index()];
-      const auto same = std::find_if(list.begin(), list.end(), [&](const Use& u) { return u.chunk == use.chunk && u.devices == use.devices; });
+      const auto same = std::find_if(list.begin(), list.end(), [&](const Use& u) {
+        return u.chunk == use.chunk && u.devices == use.devices;
+      });
       Use& entry = same == list.end() ? list.emplace_back(use) : *same;
       if (!gradient) return;
       entry.makes_gradient = true;
@@ -49,7 +51,8 @@ std::vector<std::vector<Use>> uses_of(const Dag& dag) {
       if (port.kind == PortKind::param) touch(port.param, std::nullopt);
     }
     for (std::uint32_t i = 0; i < body.outputs.size(); ++i) {
-      if (body.outputs[i].kind == PortKind::grad) touch(body.outputs[i].param, summed_axes(dag, {node, i}));
+      if (body.outputs[i].kind == PortKind::grad)
+        touch(body.outputs[i].param, summed_axes(dag, {node, i}));
     }
   };
   // The passes of a chunk alternate, but their devices rarely change.
@@ -60,7 +63,10 @@ std::vector<std::vector<Use>> uses_of(const Dag& dag) {
     if (!runs_body(node.kind)) continue;
     if (node.devices.valid() && node.devices == last[node.body.index()]) continue;
     last[node.body.index()] = node.devices;
-    if (!seen.insert(std::uint64_t{node.body.value()} << 32 | (node.devices.valid() ? node.devices.value() : 0)).second) continue;
+    if (!seen.insert(std::uint64_t{node.body.value()} << 32 |
+                     (node.devices.valid() ? node.devices.value() : 0))
+             .second)
+      continue;
     const Body& body = dag.bodies[node.body.index()];
     add({node.chunk, node.devices, sample_axes(dag, body), false}, NodeId::at(n), body);
   }
@@ -74,7 +80,8 @@ class BucketFiller {
  public:
   explicit BucketFiller(Dag& dag) : dag_(dag) { dag.buckets.clear(); }
 
-  void add(tensor::ParamId param, const std::vector<std::uint32_t>& key, const Bucket& like, ChunkId user, std::int64_t limit) {
+  void add(tensor::ParamId param, const std::vector<std::uint32_t>& key, const Bucket& like,
+           ChunkId user, std::int64_t limit) {
     const std::int64_t bytes = dag_.param_types[param.index()].bytes();
     const auto [entry, fresh] = open_.try_emplace(key);
     Open& open = entry->second;
@@ -82,7 +89,8 @@ class BucketFiller {
       open = {BucketId::at(dag_.buckets.size()), 0, limit};
       Bucket bucket = like;
       const Symbol chunk = dag_.chunks[user.index()].name;
-      bucket.name = dag_.context->symbol(std::string(dag_.context->text(chunk)) + "." + std::to_string(numbers_[chunk]++));
+      bucket.name = dag_.context->symbol(std::string(dag_.context->text(chunk)) + "." +
+                                         std::to_string(numbers_[chunk]++));
       if (!bucket.loc.valid()) bucket.loc = dag_.params[param.index()].loc;
       dag_.buckets.push_back(std::move(bucket));
     }
@@ -115,7 +123,8 @@ void add_users(std::span<const Use> uses, std::vector<std::uint32_t>& key) {
 std::vector<std::size_t> frozen_last(const Dag& dag) {
   std::vector<std::size_t> order(dag.params.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_partition(order.begin(), order.end(), [&](std::size_t p) { return !dag.params[p].frozen; });
+  std::stable_partition(order.begin(), order.end(),
+                        [&](std::size_t p) { return !dag.params[p].frozen; });
   return order;
 }
 
@@ -142,7 +151,9 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
   };
   const auto sharded_alike = [&](const Use& a, const Use& b, bool frozen) {
     const BucketRules &x = rules[a.chunk.index()], &y = rules[b.chunk.index()];
-    return flat(a, frozen) == flat(b, frozen) && (flat(a, frozen) == 0 || (x.zero == y.zero && x.reduced == y.reduced && x.prefetch == y.prefetch));
+    return flat(a, frozen) == flat(b, frozen) &&
+           (flat(a, frozen) == 0 ||
+            (x.zero == y.zero && x.reduced == y.reduced && x.prefetch == y.prefetch));
   };
   BucketFiller filler(dag);
   LayoutTable& layouts = dag.context->layouts;
@@ -159,27 +170,37 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
       if (owner == like.owners.end()) {
         for (const DeviceSetId other : like.owners) {
           if (!fits || !dag.device_sets[other].intersects(dag.device_sets[use.devices])) continue;
-          sink.report(Code::owners_overlap, loc, "weight `{}` is used on `{}` and on `{}`, which have devices in common but differ", name, dag.text(other), dag.text(use.devices))
-              .related(dag.chunks[use.chunk.index()].loc, "`{}` uses it here", region_text(dag, use.chunk))
+          sink.report(
+                  Code::owners_overlap, loc,
+                  "weight `{}` is used on `{}` and on `{}`, which have devices in common but differ",
+                  name, dag.text(other), dag.text(use.devices))
+              .related(dag.chunks[use.chunk.index()].loc, "`{}` uses it here",
+                       region_text(dag, use.chunk))
               .hint("place what uses one weight on equal or on disjoint device sets");
           fits = false;
         }
         owner = like.owners.insert(like.owners.end(), use.devices);
         has_gradient.push_back(false);
       }
-      if (use.makes_gradient) has_gradient[static_cast<std::size_t>(owner - like.owners.begin())] = true;
+      if (use.makes_gradient)
+        has_gradient[static_cast<std::size_t>(owner - like.owners.begin())] = true;
       if (use.axes != uses[p].front().axes && fits && !frozen) {
         const Use& first = uses[p].front();
-        sink.report(Code::gradients_reduced_differently, loc, "`{}` and `{}` use weight `{}` but divide their samples over different mesh axes",
-                    region_text(dag, first.chunk), region_text(dag, use.chunk), name)
+        sink.report(
+                Code::gradients_reduced_differently, loc,
+                "`{}` and `{}` use weight `{}` but divide their samples over different mesh axes",
+                region_text(dag, first.chunk), region_text(dag, use.chunk), name)
             .hint("replicate both regions over the same axes");
         fits = false;
       }
       if (!sharded_alike(use, uses[p].front(), frozen) && fits) {
         const Use& first = uses[p].front();
-        sink.report(Code::state_sharded_differently, loc, "`{}` and `{}` use weight `{}`, which they shard in different ways: `zero`, or another setting of its line, differs", region_text(dag, first.chunk),
-                    region_text(dag, use.chunk), name)
-            .hint("one weight has one layout: write the same settings of `replicate` for both regions");
+        sink.report(
+                Code::state_sharded_differently, loc,
+                "`{}` and `{}` use weight `{}`, which they shard in different ways: `zero`, or another setting of its line, differs",
+                region_text(dag, first.chunk), region_text(dag, use.chunk), name)
+            .hint(
+                "one weight has one layout: write the same settings of `replicate` for both regions");
         fits = false;
       }
     }
@@ -190,10 +211,15 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
       if (has_gradient[h]) contributing.push_back(like.owners[h].value());
     }
     std::sort(contributing.begin(), contributing.end());
-    std::sort(like.owners.begin(), like.owners.end(), [&](DeviceSetId a, DeviceSetId b) { return dag.device_sets[a].at < dag.device_sets[b].at; });
-    like.unreduced = layouts.intern(layout_over(frozen ? 0 : *uses[p].front().axes, AxisLayout::partial(), dag.mesh));
+    std::sort(like.owners.begin(), like.owners.end(), [&](DeviceSetId a, DeviceSetId b) {
+      return dag.device_sets[a].at < dag.device_sets[b].at;
+    });
+    like.unreduced = layouts.intern(
+        layout_over(frozen ? 0 : *uses[p].front().axes, AxisLayout::partial(), dag.mesh));
     const BucketRules& rule = rules[uses[p].front().chunk.index()];
-    if (const LayoutId blocks = layouts.intern(layout_over(flat(uses[p].front(), frozen), AxisLayout::flat_sharded(), dag.mesh)); !blocks.replicated()) {
+    if (const LayoutId blocks = layouts.intern(
+            layout_over(flat(uses[p].front(), frozen), AxisLayout::flat_sharded(), dag.mesh));
+        !blocks.replicated()) {
       if (!frozen) like.state = blocks;
       if (!frozen && rule.zero > 1) like.gradients = blocks;
       if (rule.zero > 2) like.parameters = blocks;
@@ -203,7 +229,8 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
     if (!like.unreduced.replicated() || like.sharded()) like.loc = rule.line;
     ChunkId user = uses[p].front().chunk;
     for (const Use& use : uses[p]) user = std::min(user, use.chunk);
-    const bool reduced = !frozen && (!like.unreduced.replicated() || like.owners.size() > 1), travels = reduced || like.sharded();
+    const bool reduced = !frozen && (!like.unreduced.replicated() || like.owners.size() > 1),
+               travels = reduced || like.sharded();
     std::vector<std::uint32_t> key{frozen,
                                    like.unreduced.value(),
                                    like.state.value(),
@@ -215,7 +242,8 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
     for (const DeviceSetId owner : like.owners) key.push_back(owner.value());
     key.insert(key.end(), contributing.begin(), contributing.end());
     if (like.gathered_per_use()) add_users(uses[p], key);
-    filler.add(tensor::ParamId::at(p), key, like, user, travels ? rules[user.index()].bytes : kNoLimit);
+    filler.add(tensor::ParamId::at(p), key, like, user,
+               travels ? rules[user.index()].bytes : kNoLimit);
   }
   return true;
 }

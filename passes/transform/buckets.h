@@ -26,7 +26,7 @@ struct BucketRules {
   std::int64_t bytes = 25 << 20;  // of one reduction
   // Axes that shard the states of `zero`, if the chunk's samples are sharded over them.
   AxisMask flat = 0;
-  std::uint32_t zero = 0;         // 1: the optimizer state, 2: gradients too, 3: parameters too
+  std::uint32_t zero = 0;  // 1: the optimizer state, 2: gradients too, 3: parameters too
   directive::Reduce reduced = directive::Reduce::step;
   std::uint32_t prefetch = 0;
   // of the `replicate` that shards them, else of one that copies them

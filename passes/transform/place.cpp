@@ -19,14 +19,17 @@ struct Rule {
   const directive::Selector* selector = nullptr;
   DeviceSetId devices;
   LocId loc() const { return directive::narrowest(selector->loc, place->loc); }
-  bool holds_over(const Rule& other) const { return directive::holds_over(*place, *selector, *other.place, *other.selector); }
+  bool holds_over(const Rule& other) const {
+    return directive::holds_over(*place, *selector, *other.place, *other.selector);
+  }
 };
 
 constexpr std::uint32_t kNoRule = 0xFFFFFFFFu;
 
 class Placer {
  public:
-  Placer(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) : dag_(dag), strategy_(strategy), sink_(sink), selection_(dag) {}
+  Placer(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink)
+      : dag_(dag), strategy_(strategy), sink_(sink), selection_(dag) {}
   bool run();
   Places places();
 
@@ -90,9 +93,14 @@ bool Placer::apply(std::uint32_t number, Pass pass, std::vector<std::uint32_t>& 
       }
       const Rule& other = rules_[entry];
       if (other.holds_over(rule) || other.devices == rule.devices || !good) continue;
-      sink_.report(Code::placed_twice, rule.loc(), "`{}` is placed on `{}` here and on `{}` elsewhere, by selectors with equally many coordinates",
-                   std::string(pass_name(pass)) + " " + region_text(dag_, chunk), dag_.text(rule.devices), dag_.text(other.devices))
-          .related(other.place->loc, "`{}` is placed on `{}` here", print_selector(*other.selector, dag_.context->symbols), dag_.text(other.devices))
+      sink_
+          .report(
+              Code::placed_twice, rule.loc(),
+              "`{}` is placed on `{}` here and on `{}` elsewhere, by selectors with equally many coordinates",
+              std::string(pass_name(pass)) + " " + region_text(dag_, chunk),
+              dag_.text(rule.devices), dag_.text(other.devices))
+          .related(other.place->loc, "`{}` is placed on `{}` here",
+                   print_selector(*other.selector, dag_.context->symbols), dag_.text(other.devices))
           .hint("remove one of the two, or add a coordinate to the one that shall hold");
       good = false;
     }
@@ -109,14 +117,18 @@ bool Placer::check_halves() {
     if (pass != Pass::BI && pass != Pass::BW) continue;
     const std::optional<Selection::Found> found = selection_.find(*rule.selector);
     const bool any = std::any_of(found->chunks.begin(), found->chunks.end(), [&](ChunkId chunk) {
-      return std::any_of(found->instances.begin(), found->instances.end(), [&](std::uint32_t instance) { return selection_.work().at(chunk, *pass, instance).valid(); });
+      return std::any_of(found->instances.begin(), found->instances.end(),
+                         [&](std::uint32_t instance) {
+                           return selection_.work().at(chunk, *pass, instance).valid();
+                         });
     });
     const LocId loc = rule.loc();
     if (any || !reported.insert(loc).second) continue;
     directive::Selector whole = *rule.selector;
     whole.pass = Pass::B;
     report_missing_pass(sink_, loc, print_selector(*rule.selector, dag_.context->symbols), *pass,
-                        "place `" + print_selector(whole, dag_.context->symbols) + "`, or name `BI` and `BW` of this work in an order");
+                        "place `" + print_selector(whole, dag_.context->symbols) +
+                            "`, or name `BI` and `BW` of this work in an order");
   }
   return reported.empty();
 }
@@ -132,7 +144,9 @@ bool Placer::check_complete() const {
   bool complete = true;
   for (std::size_t c = 0; c < dag_.chunks.size(); ++c) {
     std::uint32_t missing = 0, first = 0;
-    const auto is_missing = [&](std::uint32_t i) { return by_pass_[0].empty() || by_pass_[0][c * selection_.instances().size() + i] == kNoRule; };
+    const auto is_missing = [&](std::uint32_t i) {
+      return by_pass_[0].empty() || by_pass_[0][c * selection_.instances().size() + i] == kNoRule;
+    };
     for (std::uint32_t i = selection_.instances().size(); i-- > 0;) {
       if (is_missing(i)) {
         ++missing;
@@ -150,19 +164,29 @@ bool Placer::check_complete() const {
         // microbatches of that copy.
         Instance other = instance;
         bool all = true;
-        for (other.at[d] = 0; all && other.at[d] < static_cast<std::int32_t>(dag_.dims[d].extent); ++other.at[d]) all = is_missing(selection_.instances().position(other));
-        if (!all) work.instance += " " + std::string(dag_.context->text(dag_.dims[d].name)) + "[" + std::to_string(instance.at[d]) + "]";
+        for (other.at[d] = 0; all && other.at[d] < static_cast<std::int32_t>(dag_.dims[d].extent);
+             ++other.at[d])
+          all = is_missing(selection_.instances().position(other));
+        if (!all)
+          work.instance += " " + std::string(dag_.context->text(dag_.dims[d].name)) + "[" +
+                           std::to_string(instance.at[d]) + "]";
       }
     }
-    const bool reported = std::any_of(nowhere.begin(), nowhere.end(), [&](const Nowhere& known) { return known.text() == work.text(); });
+    const bool reported = std::any_of(nowhere.begin(), nowhere.end(), [&](const Nowhere& known) {
+      return known.text() == work.text();
+    });
     if (!reported) nowhere.push_back(std::move(work));
   }
   if (nowhere.empty()) return complete;
   std::string list;
-  for (std::size_t i = 0; i < std::min(kShown, nowhere.size()); ++i) list += (i == 0 ? "`" : ", `") + nowhere[i].text() + "`";
+  for (std::size_t i = 0; i < std::min(kShown, nowhere.size()); ++i)
+    list += (i == 0 ? "`" : ", `") + nowhere[i].text() + "`";
   if (nowhere.size() > kShown) list += " and " + std::to_string(nowhere.size() - kShown) + " more";
-  auto builder = sink_.report(Code::placed_nowhere, rules_.front().place->loc, "work of {} is placed nowhere; with a `place` in the program every region needs one", list);
-  for (std::size_t i = 0; i < std::min(kShown, nowhere.size()); ++i) builder.related(nowhere[i].loc, "`{}` starts here", nowhere[i].region);
+  auto builder = sink_.report(
+      Code::placed_nowhere, rules_.front().place->loc,
+      "work of {} is placed nowhere; with a `place` in the program every region needs one", list);
+  for (std::size_t i = 0; i < std::min(kShown, nowhere.size()); ++i)
+    builder.related(nowhere[i].loc, "`{}` starts here", nowhere[i].region);
   builder.hint("add `place {} on ...`", nowhere.front().text());
   return false;
 }
@@ -189,9 +213,15 @@ void Placer::report_without_effect() {
       }
     }
     if (other->place == rule.place) continue;  // it names the work twice
-    if (!rule.loc().valid() || other->place->depth != rule.place->depth || !effective.insert(rule.loc()).second) continue;
-    sink_.report(Code::place_without_effect, rule.loc(), "this `place` has no effect: for all of `{}` another line holds", print_selector(*rule.selector, dag_.context->symbols))
-        .related(other->place->loc, "`{}` is placed on `{}` here", print_selector(*other->selector, dag_.context->symbols), dag_.text(other->devices))
+    if (!rule.loc().valid() || other->place->depth != rule.place->depth ||
+        !effective.insert(rule.loc()).second)
+      continue;
+    sink_
+        .report(Code::place_without_effect, rule.loc(),
+                "this `place` has no effect: for all of `{}` another line holds",
+                print_selector(*rule.selector, dag_.context->symbols))
+        .related(other->place->loc, "`{}` is placed on `{}` here",
+                 print_selector(*other->selector, dag_.context->symbols), dag_.text(other->devices))
         .hint("leave the line out, or name the work that it is for");
   }
 }
@@ -200,8 +230,10 @@ void Placer::report_idle_devices() {
   if (!dag_.settings.data) return;  // the mesh of a schedule by itself is no choice of the user
   const std::vector<std::uint64_t> idle = idle_devices(dag_);
   if (idle.empty()) return;
-  sink_.report(Code::devices_without_work, rules_.front().loc(), "{} of {} devices {} no work: nothing is placed on {}", idle.size(), dag_.mesh.devices(), idle.size() == 1 ? "has" : "have",
-               idle_devices_text(dag_, idle))
+  sink_
+      .report(Code::devices_without_work, rules_.front().loc(),
+              "{} of {} devices {} no work: nothing is placed on {}", idle.size(),
+              dag_.mesh.devices(), idle.size() == 1 ? "has" : "have", idle_devices_text(dag_, idle))
       .related(dag_.mesh.loc, "the mesh has {} devices", dag_.mesh.devices())
       .hint("place work on them, or make the mesh smaller");
 }
@@ -209,7 +241,8 @@ void Placer::report_idle_devices() {
 bool Placer::run() {
   collect();
   if (rules_.empty()) {
-    const DeviceSetId everything = dag_.device_sets.intern({std::vector<std::int32_t>(dag_.mesh.axes.size(), DeviceSet::kWhole)});
+    const DeviceSetId everything = dag_.device_sets.intern(
+        {std::vector<std::int32_t>(dag_.mesh.axes.size(), DeviceSet::kWhole)});
     for (Node& node : dag_.nodes) node.devices = everything;
     return finish();
   }
@@ -218,7 +251,10 @@ bool Placer::run() {
   NodePolls polls(dag_.context->cancellation);
   for (Node& node : dag_.nodes) {
     polls.visit();
-    if (runs_body(node.kind)) node.devices = place_of(node.chunk.index() * selection_.instances().size() + selection_.instances().position(node.instance), placed_as(node));
+    if (runs_body(node.kind))
+      node.devices = place_of(node.chunk.index() * selection_.instances().size() +
+                                  selection_.instances().position(node.instance),
+                              placed_as(node));
   }
   report_idle_devices();
   return finish();
@@ -227,7 +263,11 @@ bool Placer::run() {
 /// An `R` runs on the devices of its backward.
 Pass Placer::placed_as(const Node& node) {
   if (node.pass != Pass::R) return node.pass;
-  return selection_.work().at(node.chunk, Pass::B, selection_.instances().position(node.instance)).valid() ? Pass::B : Pass::BI;
+  return selection_.work()
+                 .at(node.chunk, Pass::B, selection_.instances().position(node.instance))
+                 .valid()
+             ? Pass::B
+             : Pass::BI;
 }
 
 /// The rule that applies to every pass, chunk and instance.
@@ -238,7 +278,8 @@ bool Placer::decide() {
     if (!pass || *pass == Pass::F) {
       good = apply(r, Pass::F, by_pass_[0]) && good;
     } else if (*pass == Pass::B) {
-      for (const Pass part : {Pass::B, Pass::BI, Pass::BW}) good = good && apply(r, part, by_pass_[static_cast<std::size_t>(part)]);
+      for (const Pass part : {Pass::B, Pass::BI, Pass::BW})
+        good = good && apply(r, part, by_pass_[static_cast<std::size_t>(part)]);
     } else {
       good = apply(r, *pass, by_pass_[static_cast<std::size_t>(*pass)]) && good;
     }
@@ -255,13 +296,16 @@ DeviceSetId Placer::place_of(std::size_t at, Pass pass) const {
   std::uint32_t own = rule(pass) == kNoRule ? forward : rule(pass);
   // A line of the caller without a pass applies to the backward too, and overrides lines of the
   // schedule for it.
-  if (own != forward && forward != kNoRule && !rules_[forward].selector->pass && rules_[forward].place->depth < rules_[own].place->depth) own = forward;
+  if (own != forward && forward != kNoRule && !rules_[forward].selector->pass &&
+      rules_[forward].place->depth < rules_[own].place->depth)
+    own = forward;
   return own == kNoRule ? DeviceSetId() : rules_[own].devices;
 }
 
 Places Placer::places() {
   Places places;
-  for (std::vector<DeviceSetId>& of_pass : places) of_pass.resize(dag_.chunks.size() * selection_.instances().size());
+  for (std::vector<DeviceSetId>& of_pass : places)
+    of_pass.resize(dag_.chunks.size() * selection_.instances().size());
   collect();
   decide();
   for (const Pass pass : kAllPasses) {
@@ -284,6 +328,8 @@ Places places_of(Dag& dag, const directive::Strategy& strategy) {
   return Placer(dag, strategy, unread).places();
 }
 
-bool place(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) { return Placer(dag, strategy, sink).run(); }
+bool place(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {
+  return Placer(dag, strategy, sink).run();
+}
 
 }  // namespace piper::passes

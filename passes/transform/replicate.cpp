@@ -27,11 +27,15 @@ struct Chosen {
   std::uint32_t specificity = 0;
 };
 
-bool same_settings(const Replicate& a, const Replicate& b) { return a.bucket_bytes == b.bucket_bytes && a.zero == b.zero && a.prefetch == b.prefetch && a.reduce == b.reduce; }
+bool same_settings(const Replicate& a, const Replicate& b) {
+  return a.bucket_bytes == b.bucket_bytes && a.zero == b.zero && a.prefetch == b.prefetch &&
+         a.reduce == b.reduce;
+}
 
 class Replicator {
  public:
-  Replicator(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) : dag_(dag), strategy_(strategy), sink_(sink), selection_(dag) {}
+  Replicator(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink)
+      : dag_(dag), strategy_(strategy), sink_(sink), selection_(dag) {}
   bool run();
 
  private:
@@ -42,7 +46,9 @@ class Replicator {
   bool set_cuts();
   bool check_sharding(const Chunk& chunk, AxisMask cut);
   bool check_edges() const;
-  bool pair_up(DeviceSetId a, DeviceSetId b) const { return whole_[a.index()] == whole_[b.index()]; }
+  bool pair_up(DeviceSetId a, DeviceSetId b) const {
+    return whole_[a.index()] == whole_[b.index()];
+  }
   void report_misfit(NodeId from_id, NodeId to_id) const;
   void warn_of_repeated_work() const;
   AxisMask repeated_by(std::size_t node) const;
@@ -62,16 +68,17 @@ class Replicator {
   const directive::Strategy& strategy_;
   DiagnosticSink& sink_;
   Selection selection_;
-  std::vector<Chosen> chosen_;     // per chunk and axis
-  std::vector<AxisMask> cuts_;     // per node that runs a body: the axes that shard its samples
-  std::vector<AxisMask> whole_;   // per device set
+  std::vector<Chosen> chosen_;   // per chunk and axis
+  std::vector<AxisMask> cuts_;   // per node that runs a body: the axes that shard its samples
+  std::vector<AxisMask> whole_;  // per device set
   llvm::DenseSet<const Replicate*> effective_;
 };
 
 std::string Replicator::axes_text(AxisMask axes) const {
   std::string result;
   for (std::size_t a = 0; a < dag_.mesh.axes.size(); ++a) {
-    if ((axes >> a & 1) != 0) result += (result.empty() ? "`" : ", `") + std::string(text(dag_.mesh.axes[a].name)) + "`";
+    if ((axes >> a & 1) != 0)
+      result += (result.empty() ? "`" : ", `") + std::string(text(dag_.mesh.axes[a].name)) + "`";
   }
   return result.empty() ? "no axis" : result;
 }
@@ -80,7 +87,8 @@ std::string Replicator::axes_text(AxisMask axes) const {
 LocId Replicator::replicate_of(ChunkId a, ChunkId b) const {
   const std::size_t axes = dag_.mesh.axes.size();
   for (std::size_t axis = 0; axis < axes; ++axis) {
-    const Replicate *x = chosen_[a.index() * axes + axis].directive, *y = chosen_[b.index() * axes + axis].directive;
+    const Replicate *x = chosen_[a.index() * axes + axis].directive,
+                    *y = chosen_[b.index() * axes + axis].directive;
     if (x != nullptr && y == nullptr) return x->loc;
     if (y != nullptr && x == nullptr) return y->loc;
   }
@@ -99,9 +107,13 @@ bool Replicator::apply(const Replicate& replicate) {
         Chosen& chosen = chosen_[chunk.index() * dag_.mesh.axes.size() + dag_.mesh.find(axis)];
         if (chosen.directive == nullptr || chosen.specificity < specificity) {
           chosen = {&replicate, specificity};
-        } else if (chosen.specificity == specificity && !same_settings(*chosen.directive, replicate)) {
-          sink_.report(Code::replicated_twice, replicate.loc, "`{}` is replicated over `{}` twice, with different settings, by selectors with equally many coordinates",
-                       region_text(dag_, chunk), text(axis))
+        } else if (chosen.specificity == specificity &&
+                   !same_settings(*chosen.directive, replicate)) {
+          sink_
+              .report(
+                  Code::replicated_twice, replicate.loc,
+                  "`{}` is replicated over `{}` twice, with different settings, by selectors with equally many coordinates",
+                  region_text(dag_, chunk), text(axis))
               .related(chosen.directive->loc, "the other `replicate` stands here")
               .hint("keep one of them");
           return false;
@@ -119,14 +131,17 @@ bool Replicator::check_sharding(const Chunk& chunk, AxisMask cut) {
   std::string how;
   for (const SplitDim& dim : dag_.dims) {
     parts *= dim.extent;
-    how += (how.empty() ? "`" : " x `") + std::string(text(dim.name)) + ": " + std::to_string(dim.extent) + "`";
+    how += (how.empty() ? "`" : " x `") + std::string(text(dim.name)) + ": " +
+           std::to_string(dim.extent) + "`";
   }
   LocId loc;
   for (std::size_t a = 0; a < dag_.mesh.axes.size(); ++a) {
     if ((cut >> a & 1) == 0) continue;
     parts *= dag_.mesh.axes[a].size;
-    how += (how.empty() ? "`" : " x `") + std::string(text(dag_.mesh.axes[a].name)) + ": " + std::to_string(dag_.mesh.axes[a].size) + "`";
-    loc = chosen_[static_cast<std::size_t>(&chunk - dag_.chunks.data()) * dag_.mesh.axes.size() + a].directive->loc;
+    how += (how.empty() ? "`" : " x `") + std::string(text(dag_.mesh.axes[a].name)) + ": " +
+           std::to_string(dag_.mesh.axes[a].size) + "`";
+    loc = chosen_[static_cast<std::size_t>(&chunk - dag_.chunks.data()) * dag_.mesh.axes.size() + a]
+              .directive->loc;
   }
   if (!batch_divides(batch_of(dag_), parts, how, loc, sink_)) return false;
   return samples_are_independent(dag_, chunk, "replicated", loc, sink_);
@@ -148,7 +163,12 @@ bool Replicator::check_layouts() const {
   llvm::DenseSet<std::pair<std::uint64_t, std::uint32_t>> checked;
   for (std::size_t n = 0; n < cuts_.size(); ++n) {
     const Node& node = dag_.nodes[n];
-    if (!runs_body(node.kind) || !checked.insert({std::uint64_t{node.chunk.value()} << 32 | node.body.value(), node.devices.value()}).second) continue;
+    if (!runs_body(node.kind) ||
+        !checked
+             .insert({std::uint64_t{node.chunk.value()} << 32 | node.body.value(),
+                      node.devices.value()})
+             .second)
+      continue;
     if (!check_layouts(node, cuts_[n])) return false;
   }
   return true;
@@ -161,8 +181,12 @@ bool Replicator::check_layouts(const Node& node, AxisMask wanted) const {
     if (samples == nullptr) continue;
     const Layout& layout = dag_.context->layouts[on(value.layout, whole_[node.devices.index()])];
     const AxisMask cut = mask_of(layout, AxisLayout::sharded(samples->name), dag_.mesh);
-    if (cut == wanted && layout.axes.size() == static_cast<std::size_t>(std::popcount(cut))) continue;
-    sink_.report(Code::layouts_differ, chunk.loc, "the layouts of `{}` divide its samples over {}, and its lines over {}", region_text(dag_, chunk), axes_text(cut), axes_text(wanted))
+    if (cut == wanted && layout.axes.size() == static_cast<std::size_t>(std::popcount(cut)))
+      continue;
+    sink_
+        .report(Code::layouts_differ, chunk.loc,
+                "the layouts of `{}` divide its samples over {}, and its lines over {}",
+                region_text(dag_, chunk), axes_text(cut), axes_text(wanted))
         .hint("replicate what was replicated when its layouts were derived");
     return false;
   }
@@ -204,13 +228,19 @@ bool Replicator::set_cuts() {
     for (const directive::Selector& target : replicate->targets) {
       const std::optional<Selection::Found> found = selection_.find(target, sink_);
       for (const ChunkId chunk : found->chunks) {
-        for (const Symbol axis : replicate->axes) overridden = overridden && chosen_[chunk.index() * axes + dag_.mesh.find(axis)].directive != replicate;
+        for (const Symbol axis : replicate->axes)
+          overridden = overridden &&
+                       chosen_[chunk.index() * axes + dag_.mesh.find(axis)].directive != replicate;
       }
     }
     if (overridden) continue;
     AxisMask named = 0;
     for (const Symbol axis : replicate->axes) named |= AxisMask{1} << dag_.mesh.find(axis);
-    sink_.report(Code::replicate_without_effect, replicate->loc, "nothing is replicated over {}: every region named is placed on one coordinate of it", axes_text(named))
+    sink_
+        .report(
+            Code::replicate_without_effect, replicate->loc,
+            "nothing is replicated over {}: every region named is placed on one coordinate of it",
+            axes_text(named))
         .hint("replicate over an axis that `place` leaves whole");
     good = false;
   }
@@ -231,11 +261,16 @@ bool Replicator::check_edges() const {
     if (!runs_body(dag_.nodes[n].kind)) continue;
     const Node& reader = dag_.nodes[n];
     for (const Input& input : dag_.inputs_of(reader)) {
-      if (input.cls != EdgeClass::data || !input.source.node.valid() || !runs_body(dag_.node(input.source.node).kind)) continue;
+      if (input.cls != EdgeClass::data || !input.source.node.valid() ||
+          !runs_body(dag_.node(input.source.node).kind))
+        continue;
       const Node& maker = dag_.node(input.source.node);
-      if (pair_up(maker.devices, reader.devices) && cuts_[input.source.node.index()] == cuts_[n]) continue;
-      const auto [known, fresh] = misfits.try_emplace(std::minmax(maker.chunk, reader.chunk), Misfit{input.source.node, NodeId::at(n)});
-      if (!fresh && reader.pass == Pass::F && dag_.node(known->second.reader).pass != Pass::F) known->second = {input.source.node, NodeId::at(n)};
+      if (pair_up(maker.devices, reader.devices) && cuts_[input.source.node.index()] == cuts_[n])
+        continue;
+      const auto [known, fresh] = misfits.try_emplace(std::minmax(maker.chunk, reader.chunk),
+                                                      Misfit{input.source.node, NodeId::at(n)});
+      if (!fresh && reader.pass == Pass::F && dag_.node(known->second.reader).pass != Pass::F)
+        known->second = {input.source.node, NodeId::at(n)};
     }
   }
   for (const auto& [chunks, misfit] : misfits) report_misfit(misfit.maker, misfit.reader);
@@ -246,15 +281,23 @@ void Replicator::report_misfit(NodeId from_id, NodeId to_id) const {
   const Node &maker = dag_.node(from_id), &reader = dag_.node(to_id);
   const Chunk &from = dag_.chunks[maker.chunk.index()], &to = dag_.chunks[reader.chunk.index()];
   if (!pair_up(maker.devices, reader.devices)) {
-    sink_.report(Code::devices_do_not_pair, place_line(strategy_, reader.devices, to.loc), "`{}` on `{}` feeds `{}` on `{}`: the devices of the two sets do not pair one to one", region_text(dag_, from),
-                 dag_.text(maker.devices), region_text(dag_, to), dag_.text(reader.devices))
-        .related(place_line(strategy_, maker.devices, from.loc), "`{}` is placed here", region_text(dag_, from))
+    sink_
+        .report(
+            Code::devices_do_not_pair, place_line(strategy_, reader.devices, to.loc),
+            "`{}` on `{}` feeds `{}` on `{}`: the devices of the two sets do not pair one to one",
+            region_text(dag_, from), dag_.text(maker.devices), region_text(dag_, to),
+            dag_.text(reader.devices))
+        .related(place_line(strategy_, maker.devices, from.loc), "`{}` is placed here",
+                 region_text(dag_, from))
         .related(to.loc, "`{}` starts here", region_text(dag_, to))
         .hint("place both on sets that leave the same axes whole");
     return;
   }
-  sink_.report(Code::layouts_differ, replicate_of(maker.chunk, reader.chunk), "`{}` divides its samples over {}, but `{}`, which reads from it, over {}", region_text(dag_, from),
-               axes_text(cuts_[from_id.index()]), region_text(dag_, to), axes_text(cuts_[to_id.index()]))
+  sink_
+      .report(Code::layouts_differ, replicate_of(maker.chunk, reader.chunk),
+              "`{}` divides its samples over {}, but `{}`, which reads from it, over {}",
+              region_text(dag_, from), axes_text(cuts_[from_id.index()]), region_text(dag_, to),
+              axes_text(cuts_[to_id.index()]))
       .related(to.loc, "`{}` starts here", region_text(dag_, to))
       .hint("replicate both over the same axes");
 }
@@ -269,8 +312,13 @@ void Replicator::warn_of_repeated_work() const {
   }
   for (std::size_t a = 0; a < dag_.mesh.axes.size(); ++a) {
     if ((repeated & ~used & AxisMask{1} << a) == 0) continue;
-    sink_.report(Code::repeated_work, dag_.mesh.loc, "nothing uses axis `{}`: its {} devices all do the same work", text(dag_.mesh.axes[a].name), dag_.mesh.axes[a].size)
-        .hint("add `replicate model over {}`, place regions on its coordinates, or make the axis 1 long", text(dag_.mesh.axes[a].name));
+    sink_
+        .report(Code::repeated_work, dag_.mesh.loc,
+                "nothing uses axis `{}`: its {} devices all do the same work",
+                text(dag_.mesh.axes[a].name), dag_.mesh.axes[a].size)
+        .hint(
+            "add `replicate model over {}`, place regions on its coordinates, or make the axis 1 long",
+            text(dag_.mesh.axes[a].name));
   }
   if ((repeated & used) == 0) return;
   // Nearly always one line places or replicates all instances of a region.
@@ -279,11 +327,16 @@ void Replicator::warn_of_repeated_work() const {
     if (!runs_body(dag_.nodes[n].kind) || (repeated_by(n) & used) == 0) continue;
     const Chunk& chunk = dag_.chunks[dag_.nodes[n].chunk.index()];
     std::vector<Symbol> path;
-    for (RegionId region = chunk.region; region.valid(); region = dag_.regions.parent(region)) path.push_back(dag_.regions.name(region));
+    for (RegionId region = chunk.region; region.valid(); region = dag_.regions.parent(region))
+      path.push_back(dag_.regions.name(region));
     if (!reported.insert(std::move(path)).second) continue;
     const std::string axes = axes_text(repeated_by(n) & used);
-    sink_.report(Code::repeated_work, chunk.loc, "`{}` does not use {}: the devices there all do the same work of it", region_text(dag_, chunk), axes)
-        .hint("replicate it over {}, as what stands beside it is, or place it on one coordinate", axes);
+    sink_
+        .report(Code::repeated_work, chunk.loc,
+                "`{}` does not use {}: the devices there all do the same work of it",
+                region_text(dag_, chunk), axes)
+        .hint("replicate it over {}, as what stands beside it is, or place it on one coordinate",
+              axes);
   }
 }
 
@@ -322,7 +375,8 @@ void Replicator::divide(Body& body, AxisMask cut) const {
     divide(value.type, value.layout);
   }
   for (tensor::Node& node : body.graph.mutable_nodes()) {
-    if ((info(node.op).attributes & tensor::kShape) != 0) divide(node.attrs.shape, body.graph.value(body.graph.result(node)).layout);
+    if ((info(node.op).attributes & tensor::kShape) != 0)
+      divide(node.attrs.shape, body.graph.value(body.graph.result(node)).layout);
   }
 }
 
@@ -356,9 +410,11 @@ void Replicator::divide_bodies() {
       if (taken[node.body.index()]) {
         entry->second = BodyId::at(bodies + added.size());
         added.push_back(dag_.bodies[node.body.index()]);
-        const std::string name = std::string(text(added.back().name)) + ".of" + std::to_string(dag_.samples_divisor(node) * dag_.extent(cuts_[n]));
+        const std::string name = std::string(text(added.back().name)) + ".of" +
+                                 std::to_string(dag_.samples_divisor(node) * dag_.extent(cuts_[n]));
         added.back().name = dag_.context->symbol(name);
-        for (int i = 2; !names.insert(added.back().name).second; ++i) added.back().name = dag_.context->symbol(name + ".no" + std::to_string(i));
+        for (int i = 2; !names.insert(added.back().name).second; ++i)
+          added.back().name = dag_.context->symbol(name + ".no" + std::to_string(i));
       }
       taken[node.body.index()] = true;
       to_divide.push_back({entry->second, cuts_[n]});
@@ -373,10 +429,12 @@ void Replicator::divide_bodies() {
 bool Replicator::run() {
   chosen_.resize(dag_.chunks.size() * dag_.mesh.axes.size());
   cuts_.resize(dag_.nodes.size());
-  for (std::size_t s = 0; s < dag_.device_sets.size(); ++s) whole_.push_back(dag_.device_sets[DeviceSetId::at(s)].whole_axes());
+  for (std::size_t s = 0; s < dag_.device_sets.size(); ++s)
+    whole_.push_back(dag_.device_sets[DeviceSetId::at(s)].whole_axes());
   bool good = true;
   for (const directive::Directive& directive : strategy_.directives) {
-    if (const auto* replicate = std::get_if<Replicate>(&directive)) good = good && apply(*replicate);
+    if (const auto* replicate = std::get_if<Replicate>(&directive))
+      good = good && apply(*replicate);
   }
   if (!good) return false;
   if (!set_cuts() || !check_edges()) return false;
@@ -397,10 +455,12 @@ std::optional<std::vector<BucketRules>> Replicator::bucket_rules() {
       const Chosen& chosen = chosen_[c * dag_.mesh.axes.size() + a];
       if (chosen.directive == nullptr) continue;
       const Replicate& replicate = *chosen.directive;
-      if (!rules[c].line.valid() || (replicate.zero > 0 && cuts == nullptr)) rules[c].line = replicate.loc;
+      if (!rules[c].line.valid() || (replicate.zero > 0 && cuts == nullptr))
+        rules[c].line = replicate.loc;
       if (replicate.zero > 0) {
         rules[c].flat |= AxisMask{1} << a;
-        if (cuts != nullptr && !sharded_alike(*cuts, replicate)) return report_mixed(dag_.chunks[c], *cuts, replicate), std::nullopt;
+        if (cuts != nullptr && !sharded_alike(*cuts, replicate))
+          return report_mixed(dag_.chunks[c], *cuts, replicate), std::nullopt;
         cuts = &replicate;
         rules[c].zero = replicate.zero;
         rules[c].reduced = reduce_of(replicate);
@@ -416,20 +476,32 @@ std::optional<std::vector<BucketRules>> Replicator::bucket_rules() {
 
 directive::Reduce Replicator::reduce_of(const Replicate& replicate) {
   // By `zero`.
-  constexpr directive::Reduce kDefaults[] = {directive::Reduce::step, directive::Reduce::step, directive::Reduce::microbatch, directive::Reduce::unit};
+  constexpr directive::Reduce kDefaults[] = {directive::Reduce::step, directive::Reduce::step,
+                                             directive::Reduce::microbatch,
+                                             directive::Reduce::unit};
   return replicate.reduce.value_or(kDefaults[replicate.zero]);
 }
 
-bool Replicator::sharded_alike(const Replicate& a, const Replicate& b) { return a.zero == b.zero && reduce_of(a) == reduce_of(b) && a.prefetch.value_or(0) == b.prefetch.value_or(0); }
+bool Replicator::sharded_alike(const Replicate& a, const Replicate& b) {
+  return a.zero == b.zero && reduce_of(a) == reduce_of(b) &&
+         a.prefetch.value_or(0) == b.prefetch.value_or(0);
+}
 
 void Replicator::report_mixed(const Chunk& chunk, const Replicate& a, const Replicate& b) const {
-  sink_.report(Code::zero_mixed, directive::narrowest(b.zero_loc, b.loc), "`{}` is sharded over two axes in different ways: `zero`, `reduce` or `prefetch` differs", region_text(dag_, chunk))
+  sink_
+      .report(
+          Code::zero_mixed, directive::narrowest(b.zero_loc, b.loc),
+          "`{}` is sharded over two axes in different ways: `zero`, `reduce` or `prefetch` differs",
+          region_text(dag_, chunk))
       .related(a.loc, "the other `replicate` stands here")
-      .hint("write the same settings for both axes, or `zero: 0` for one of them: it then reduces full copies or shards");
+      .hint(
+          "write the same settings for both axes, or `zero: 0` for one of them: it then reduces full copies or shards");
 }
 
 }  // namespace
 
-bool replicate(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) { return Replicator(dag, strategy, sink).run(); }
+bool replicate(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {
+  return Replicator(dag, strategy, sink).run();
+}
 
 }  // namespace piper::passes

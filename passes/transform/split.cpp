@@ -35,7 +35,8 @@ const directive::Split* split_of(const directive::Strategy& strategy) {
 
 bool can_be_split(const Dag& dag, const directive::Split& split, DiagnosticSink& sink) {
   bool good = true;
-  for (const Chunk& chunk : dag.chunks) good = samples_are_independent(dag, chunk, "split", split.loc, sink) && good;
+  for (const Chunk& chunk : dag.chunks)
+    good = samples_are_independent(dag, chunk, "split", split.loc, sink) && good;
   return good;
 }
 
@@ -48,8 +49,14 @@ constexpr unsigned kMaxNamedBothWays = 8;
 /// Finds the names of all backwards.
 class Namings {
  public:
-  Namings(Dag& dag, const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink, std::vector<Backward>& backward)
-      : dag_(dag), strategy_(strategy), selection_(selection), sink_(sink), backward_(backward), named_(backward.size()) {}
+  Namings(Dag& dag, const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink,
+          std::vector<Backward>& backward)
+      : dag_(dag),
+        strategy_(strategy),
+        selection_(selection),
+        sink_(sink),
+        backward_(backward),
+        named_(backward.size()) {}
 
   /// False after reporting backwards named in both ways.
   bool find() {
@@ -71,7 +78,8 @@ class Namings {
         name(order, std::span(order.children).subspan(step.first, step.count), rank);
         continue;
       }
-      for (const directive::OrderOp& op : std::span(order.ops).subspan(step.first, step.count)) name(order, op, rank);
+      for (const directive::OrderOp& op : std::span(order.ops).subspan(step.first, step.count))
+        name(order, op, rank);
     }
   }
 
@@ -86,7 +94,9 @@ class Namings {
     const bool several = found->chunks.size() * found->instances.size() > 1;
     for (const ChunkId chunk : found->chunks) {
       for (const std::uint32_t instance : found->instances) {
-        if (!several || runs(rank, op.pass, chunk.index() * selection_.instances().size() + instance)) name(op, chunk, instance);
+        if (!several ||
+            runs(rank, op.pass, chunk.index() * selection_.instances().size() + instance))
+          name(op, chunk, instance);
       }
     }
   }
@@ -100,14 +110,19 @@ class Namings {
       return;
     }
     if (std::exchange(backward_[at], Backward::both) == Backward::both) return;
-    if (reported_.size() < kMaxNamedBothWays && reported_.insert(op.loc).second) report(chunk, instance, op.loc, named_[at]);
+    if (reported_.size() < kMaxNamedBothWays && reported_.insert(op.loc).second)
+      report(chunk, instance, op.loc, named_[at]);
   }
 
   void report(ChunkId chunk, std::uint32_t instance, LocId at, LocId first) {
     std::string work = SegmentTexts(dag_).of(chunk);
     const Instance named = selection_.instances().at(instance);
-    for (std::size_t d = 0; d < dag_.dims.size(); ++d) work += " " + std::string(dag_.context->text(dag_.dims[d].name)) + "[" + std::to_string(named.at[d]) + "]";
-    sink_.report(Code::backward_named_both_ways, at, "the backward of `{}` is named both as `B` and as `BI` or `BW`", work)
+    for (std::size_t d = 0; d < dag_.dims.size(); ++d)
+      work += " " + std::string(dag_.context->text(dag_.dims[d].name)) + "[" +
+              std::to_string(named.at[d]) + "]";
+    sink_
+        .report(Code::backward_named_both_ways, at,
+                "the backward of `{}` is named both as `B` and as `BI` or `BW`", work)
         .related(first, "the other way is named here")
         .hint("use `B` alone, or `BI` and `BW`");
   }
@@ -135,11 +150,15 @@ class Namings {
   llvm::DenseSet<LocId> reported_;
 };
 
-bool find_halves(Dag& dag, const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink, std::vector<Backward>& backward) {
+bool find_halves(Dag& dag, const directive::Strategy& strategy, Selection& selection,
+                 DiagnosticSink& sink, std::vector<Backward>& backward) {
   bool any = false;
   for (const Directive& directive : strategy.directives) {
     if (const auto* order = std::get_if<Order>(&directive)) {
-      any = any || std::any_of(order->ops.begin(), order->ops.end(), [](const directive::OrderOp& op) { return op.pass == Pass::BI || op.pass == Pass::BW; });
+      any = any ||
+            std::any_of(order->ops.begin(), order->ops.end(), [](const directive::OrderOp& op) {
+              return op.pass == Pass::BI || op.pass == Pass::BW;
+            });
     }
   }
   return !any || Namings(dag, strategy, selection, sink, backward).find();
@@ -147,7 +166,8 @@ bool find_halves(Dag& dag, const directive::Strategy& strategy, Selection& selec
 
 /// The location of the first `recompute` line of each instance, chunk by chunk, for chunks with
 /// saved values. False after reporting.
-bool find_recomputed(const Dag& dag, const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink, std::vector<std::optional<LocId>>& recomputed) {
+bool find_recomputed(const Dag& dag, const directive::Strategy& strategy, Selection& selection,
+                     DiagnosticSink& sink, std::vector<std::optional<LocId>>& recomputed) {
   const std::size_t errors = sink.error_count();
   for (const Directive& directive : strategy.directives) {
     const auto* recompute = std::get_if<directive::Recompute>(&directive);
@@ -160,14 +180,17 @@ bool find_recomputed(const Dag& dag, const directive::Strategy& strategy, Select
         if (!dag.chunks[chunk.index()].bodies[static_cast<std::size_t>(Pass::R)].valid()) continue;
         any = true;
         for (const std::uint32_t instance : found->instances) {
-          std::optional<LocId>& line = recomputed[chunk.index() * selection.instances().size() + instance];
+          std::optional<LocId>& line =
+              recomputed[chunk.index() * selection.instances().size() + instance];
           if (!line) line = directive::narrowest(target.loc, recompute->loc);
         }
       }
       if (any) continue;
-      sink.report(Code::nothing_to_recompute, directive::narrowest(target.loc, recompute->loc), "`{}` saves nothing for its backward that could be computed again",
+      sink.report(Code::nothing_to_recompute, directive::narrowest(target.loc, recompute->loc),
+                  "`{}` saves nothing for its backward that could be computed again",
                   print_selector(target, dag.context->symbols))
-          .hint("what it reads is saved where it is made; leave the line out, or name regions with work between what enters and what the backward reads");
+          .hint(
+              "what it reads is saved where it is made; leave the line out, or name regions with work between what enters and what the backward reads");
     }
   }
   return sink.error_count() == errors;
@@ -177,17 +200,22 @@ bool find_recomputed(const Dag& dag, const directive::Strategy& strategy, Select
 
 /// Keeps the bodies of passes that some instance has. If all instances have an R, the lean F is the
 /// only F.
-void keep_run_bodies(Dag& dag, std::span<const Backward> backward, std::span<const std::optional<LocId>> recomputed) {
+void keep_run_bodies(Dag& dag, std::span<const Backward> backward,
+                     std::span<const std::optional<LocId>> recomputed) {
   std::vector<bool> used(dag.bodies.size());
   const std::size_t instances = dag.chunks.empty() ? 0 : backward.size() / dag.chunks.size();
   for (std::size_t c = 0; c < dag.chunks.size(); ++c) {
     const std::span<const Backward> own = backward.subspan(c * instances, instances);
-    const auto halves = static_cast<std::size_t>(std::count(own.begin(), own.end(), Backward::halves));
+    const auto halves =
+        static_cast<std::size_t>(std::count(own.begin(), own.end(), Backward::halves));
     const auto use = [&](Pass pass) {
-      if (const BodyId body = dag.chunks[c].bodies[static_cast<std::size_t>(pass)]; body.valid()) used[body.index()] = true;
+      if (const BodyId body = dag.chunks[c].bodies[static_cast<std::size_t>(pass)]; body.valid())
+        used[body.index()] = true;
     };
     const auto lines = recomputed.subspan(c * instances, instances);
-    const auto again = static_cast<std::size_t>(std::count_if(lines.begin(), lines.end(), [](const std::optional<LocId>& line) { return line.has_value(); }));
+    const auto again = static_cast<std::size_t>(
+        std::count_if(lines.begin(), lines.end(),
+                      [](const std::optional<LocId>& line) { return line.has_value(); }));
     Chunk& chunk = dag.chunks[c];
     if (again == instances) {
       BodyId& forward = chunk.bodies[static_cast<std::size_t>(Pass::F)];
@@ -195,7 +223,8 @@ void keep_run_bodies(Dag& dag, std::span<const Backward> backward, std::span<con
       forward = std::exchange(chunk.recomputed_forward, BodyId());
     }
     if (again > 0) use(Pass::R);
-    if (again > 0 && chunk.recomputed_forward.valid()) used[chunk.recomputed_forward.index()] = true;
+    if (again > 0 && chunk.recomputed_forward.valid())
+      used[chunk.recomputed_forward.index()] = true;
     use(Pass::F);
     if (halves < instances) use(Pass::B);
     if (halves == 0) continue;
@@ -205,7 +234,8 @@ void keep_run_bodies(Dag& dag, std::span<const Backward> backward, std::span<con
   keep_bodies(dag, used);
 }
 
-void make_nodes(Dag& dag, const Instances& instances, std::span<const Backward> backward, std::span<const std::optional<LocId>> recomputed) {
+void make_nodes(Dag& dag, const Instances& instances, std::span<const Backward> backward,
+                std::span<const std::optional<LocId>> recomputed) {
   dag.nodes.clear();
   dag.edges.clear();
   dag.nodes.reserve(backward.size() * 8);  // three passes, two messages at both ends, loads
@@ -223,7 +253,9 @@ void make_nodes(Dag& dag, const Instances& instances, std::span<const Backward> 
         if (pass == Pass::R ? !again : is_backward(pass) && halves == (pass == Pass::B)) continue;
         node.pass = pass;
         node.loc = pass == Pass::R ? *again : chunk.loc;
-        node.body = pass == Pass::F && again && chunk.recomputed_forward.valid() ? chunk.recomputed_forward : chunk.bodies[static_cast<std::size_t>(pass)];
+        node.body = pass == Pass::F && again && chunk.recomputed_forward.valid()
+                        ? chunk.recomputed_forward
+                        : chunk.bodies[static_cast<std::size_t>(pass)];
         dag.nodes.push_back(node);
       }
     }
@@ -234,13 +266,16 @@ void make_nodes(Dag& dag, const Instances& instances, std::span<const Backward> 
 
 bool split(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {
   const directive::Split* const split = split_of(strategy);
-  for (std::size_t i = 0; split != nullptr && i < split->into.size(); ++i) dag.dims.push_back({split->into[i].name, split->dim, split->into[i].extent, split->loc});
+  for (std::size_t i = 0; split != nullptr && i < split->into.size(); ++i)
+    dag.dims.push_back({split->into[i].name, split->dim, split->into[i].extent, split->loc});
   Selection selection(dag);
   const std::uint32_t instances = selection.instances().size();
   if (instances > 1 && !can_be_split(dag, *split, sink)) return false;
   std::vector<Backward> backward(dag.chunks.size() * instances, Backward::unnamed);
   std::vector<std::optional<LocId>> recomputed(backward.size());
-  if (!find_halves(dag, strategy, selection, sink, backward) || !find_recomputed(dag, strategy, selection, sink, recomputed)) return false;
+  if (!find_halves(dag, strategy, selection, sink, backward) ||
+      !find_recomputed(dag, strategy, selection, sink, recomputed))
+    return false;
 
   dag.level = Level::split;
   keep_run_bodies(dag, backward, recomputed);

@@ -36,7 +36,8 @@ bool Arena::allocate(std::uint64_t bytes, const Options& options) {
   bytes_ = bytes;
   unsigned char* start = static_cast<unsigned char*>(mapping_);
   if (huge_pages) {
-    start += round_up(reinterpret_cast<std::uintptr_t>(start), kHugePage) - reinterpret_cast<std::uintptr_t>(start);
+    start += round_up(reinterpret_cast<std::uintptr_t>(start), kHugePage) -
+             reinterpret_cast<std::uintptr_t>(start);
     madvise(start, body, MADV_HUGEPAGE);
   }
   base_ = start;

@@ -32,14 +32,18 @@ Failure out_of_memory(std::uint32_t rank, std::uint64_t bytes) {
 }
 
 Failure no_more_threads(std::size_t ranks) {
-  return {.code = kOutOfMemory,
-          .message = "the system gives no more threads: a device is a thread here, and there are `" + std::to_string(ranks) + "`",
-          .hint = "train on fewer devices, or raise the limits on threads and mappings (`ulimit -u`, `vm.max_map_count`)"};
+  return {
+      .code = kOutOfMemory,
+      .message = "the system gives no more threads: a device is a thread here, and there are `" +
+                 std::to_string(ranks) + "`",
+      .hint =
+          "train on fewer devices, or raise the limits on threads and mappings (`ulimit -u`, `vm.max_map_count`)"};
 }
 
 // Prepares tables, counters and flight record of one rank; its arena is allocated but not
 // initialised.
-std::optional<Failure> prepare_rank(const PiperJob& job, const DeviceOptions& options, const PiperJobRank& source, LocalRank& rank) {
+std::optional<Failure> prepare_rank(const PiperJob& job, const DeviceOptions& options,
+                                    const PiperJobRank& source, LocalRank& rank) {
   rank.job = &source;
   std::uint64_t arena_bytes = source.program->arena_bytes;
   std::uint64_t host_bytes = source.program->host_bytes;
@@ -49,13 +53,16 @@ std::optional<Failure> prepare_rank(const PiperJob& job, const DeviceOptions& op
     host_bytes = std::max(host_bytes, source.evaluation->host_bytes);
     streams = std::max(streams, source.evaluation->num_streams);
   }
-  if (!rank.arena.allocate(arena_bytes, options.runtime)) return out_of_memory(source.rank, arena_bytes);
-  if (host_bytes > 0 && !rank.host.allocate(host_bytes, options.runtime)) return out_of_memory(source.rank, host_bytes);
+  if (!rank.arena.allocate(arena_bytes, options.runtime))
+    return out_of_memory(source.rank, arena_bytes);
+  if (host_bytes > 0 && !rank.host.allocate(host_bytes, options.runtime))
+    return out_of_memory(source.rank, host_bytes);
   constexpr std::size_t kLine = PIPER_COUNTER_STRIDE;
   rank.counter_storage.assign((streams + 1) * kLine, 0);
   const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(rank.counter_storage.data());
   rank.counters = rank.counter_storage.data() + (64 - start % 64) % 64 / sizeof(std::uint64_t);
-  if (auto failure = rank.flight.open(flight_path(options.out_folder, source.rank), source.rank)) return failure;
+  if (auto failure = rank.flight.open(flight_path(options.out_folder, source.rank), source.rank))
+    return failure;
   rank.reports.prepare(job);
   for (const Phase phase : {Phase::training, Phase::evaluation}) {
     PiperRank& out = rank.ranks[static_cast<std::size_t>(phase)];
@@ -74,18 +81,23 @@ std::optional<Failure> prepare_rank(const PiperJob& job, const DeviceOptions& op
 /// Touches the arenas' pages and writes the first values of all ranks, on as many threads as the
 /// machine has cores.
 template <typename Stopped>
-void initialise(const PiperJob& job, std::span<const std::unique_ptr<LocalRank>> ranks, const Stopped& stopped) {
+void initialise(const PiperJob& job, std::span<const std::unique_ptr<LocalRank>> ranks,
+                const Stopped& stopped) {
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t r; (r = next.fetch_add(1)) < ranks.size() && !stopped();) {
       ranks[r]->arena.touch();
       ranks[r]->host.touch();
-      if (ranks[r]->job->program->host_state_bytes > 0) std::memset(ranks[r]->host.base(), 0, ranks[r]->job->program->host_state_bytes);
-      initialise_parameters(*ranks[r]->job->program, job.seed, ranks[r]->job->intervals, ranks[r]->arena.base(), ranks[r]->host.base());
+      if (ranks[r]->job->program->host_state_bytes > 0)
+        std::memset(ranks[r]->host.base(), 0, ranks[r]->job->program->host_state_bytes);
+      initialise_parameters(*ranks[r]->job->program, job.seed, ranks[r]->job->intervals,
+                            ranks[r]->arena.base(), ranks[r]->host.base());
     }
   };
   std::vector<std::jthread> threads;
-  for (std::size_t i = 1; i < std::min<std::size_t>(ranks.size(), std::thread::hardware_concurrency()); ++i) threads.emplace_back(work);
+  for (std::size_t i = 1;
+       i < std::min<std::size_t>(ranks.size(), std::thread::hardware_concurrency()); ++i)
+    threads.emplace_back(work);
   work();
 }
 
@@ -93,7 +105,8 @@ class CpuDevice final : public Device {
  public:
   explicit CpuDevice(CpuOptions options) : options_(std::move(options)) {}
 
-  bool open(const PiperJob& job, const DeviceOptions& options, const Processes& processes, Failure& failure) override;
+  bool open(const PiperJob& job, const DeviceOptions& options, const Processes& processes,
+            Failure& failure) override;
 
   void begin_run(const DeviceRun& asked) override;
   std::uint64_t most_steps() const override { return kReportSlots; }
@@ -101,12 +114,16 @@ class CpuDevice final : public Device {
     run_->allowed.store(step + 1);
     for (LocalRank* rank : run_->ranks) rank->sleep.wake();
   }
-  std::uint64_t take_back_steps() override { return run_->started_steps.fetch_or(RunState::kFrozen) & ~RunState::kFrozen; }
+  std::uint64_t take_back_steps() override {
+    return run_->started_steps.fetch_or(RunState::kFrozen) & ~RunState::kFrozen;
+  }
   std::uint64_t wait(std::uint64_t ended) override;
   void look() override {}  // its threads report failures
   bool end_run() override;
 
-  const Failure* failure() const override { return run_ && run_->cancelled.load() ? &*run_->failure : nullptr; }
+  const Failure* failure() const override {
+    return run_ && run_->cancelled.load() ? &*run_->failure : nullptr;
+  }
   void fail(Failure failure) override { run_->fail(std::move(failure)); }
   Failure located(Failure failure) const override;
 
@@ -114,12 +131,18 @@ class CpuDevice final : public Device {
   std::optional<std::vector<std::uint32_t>> reported(Phase) const override { return std::nullopt; }
   std::vector<RecordedRank> recorded(std::uint64_t steps) const override {
     std::vector<RecordedRank> recorded;
-    for (const auto& rank : ranks_) recorded.push_back({rank->job->rank, rank->recorder.last(steps)});
+    for (const auto& rank : ranks_)
+      recorded.push_back({rank->job->rank, rank->recorder.last(steps)});
     return recorded;
   }
-  const unsigned char* read(std::size_t rank, bool on_host, std::uint64_t offset, std::uint64_t) override { return (on_host ? ranks_[rank]->host : ranks_[rank]->arena).base() + offset; }
+  const unsigned char* read(std::size_t rank, bool on_host, std::uint64_t offset,
+                            std::uint64_t) override {
+    return (on_host ? ranks_[rank]->host : ranks_[rank]->arena).base() + offset;
+  }
   std::uint64_t arena_bytes(std::size_t rank) const override { return ranks_[rank]->arena.bytes(); }
-  std::uint64_t touched_bytes(std::size_t rank) override { return ranks_[rank]->arena.touched_bytes(); }
+  std::uint64_t touched_bytes(std::size_t rank) override {
+    return ranks_[rank]->arena.touched_bytes();
+  }
   bool skip_destructors() const override { return library_->skip_destructors(); }
 
  private:
@@ -144,18 +167,26 @@ class CpuDevice final : public Device {
   IdleTime idle_{IdleTime::Clock::now()};
 };
 
-bool CpuDevice::open(const PiperJob& job, const DeviceOptions& options, const Processes& processes, Failure& failure) {
+bool CpuDevice::open(const PiperJob& job, const DeviceOptions& options, const Processes& processes,
+                     Failure& failure) {
   const auto good = [&](std::optional<Failure> found) {
     if (found) failure = std::move(*found);
     return !found;
   };
   if (job.num_ranks != job.world && (!options_.transport || processes.group == nullptr)) {
-    return good(Failure{.code = kBadJob, .message = options_.transport ? "ranks of other processes need a group of processes, which carries stops, reports and failures" : "ranks of other processes cannot be reached by the local transport"});
+    return good(Failure{
+        .code = kBadJob,
+        .message =
+            options_.transport
+                ? "ranks of other processes need a group of processes, which carries stops, reports and failures"
+                : "ranks of other processes cannot be reached by the local transport"});
   }
-  if (!good(too_many_devices(job.num_ranks, options.out_folder.empty() ? 0 : job.num_ranks))) return false;
+  if (!good(too_many_devices(job.num_ranks, options.out_folder.empty() ? 0 : job.num_ranks)))
+    return false;
   job_ = &job;
   runtime_ = options.runtime;
-  transport_ = options_.transport ? options_.transport : std::shared_ptr<Transport>(make_local_transport());
+  transport_ =
+      options_.transport ? options_.transport : std::shared_ptr<Transport>(make_local_transport());
   library_ = std::make_unique<LibrarySwitch>(options.runtime);
   const auto stopped = [&] { return options.stopped && options.stopped(); };
   for (std::uint32_t r = 0; r < job.num_ranks; ++r) {
@@ -198,7 +229,9 @@ void CpuDevice::prepare_run() {
     if (run.record) rank->recorder.prepare(*rank->active().program);
   }
   run.engine = &engine_.emplace(run, *transport_);
-  for (LocalRank* rank : run.ranks) rank->active().sleepers = run.delays.max_us || run.record ? &always_ : engine_->sleep().sleeping();
+  for (LocalRank* rank : run.ranks)
+    rank->active().sleepers =
+        run.delays.max_us || run.record ? &always_ : engine_->sleep().sleeping();
   threads_.reserve(run.ranks.size() + 1);
   moved_ = 0;
   idle_ = IdleTime(IdleTime::Clock::now());
@@ -215,7 +248,8 @@ void CpuDevice::start_threads() {
       if (run.stop != nullptr && run.stop->load()) return;
       threads_.emplace_back([rank] { run_device(*rank); });
       run.devices_running.fetch_add(1);
-      pthread_setname_np(threads_.back().native_handle(), ("piper rank " + std::to_string(rank->job->rank)).c_str());
+      pthread_setname_np(threads_.back().native_handle(),
+                         ("piper rank " + std::to_string(rank->job->rank)).c_str());
     }
   } catch (const std::system_error&) {
     run.fail(no_more_threads(run.ranks.size()));
@@ -278,9 +312,11 @@ void CpuDevice::look_for_stall(bool changed) {
   std::uint64_t moved = run.num_started_steps();
   for (LocalRank* rank : run.ranks) {
     const std::uint32_t streams = rank->active().program->num_streams;
-    for (std::uint32_t s = 0; s < streams; ++s) moved += __atomic_load_n(&rank->counters[s * PIPER_COUNTER_STRIDE], __ATOMIC_RELAXED);
+    for (std::uint32_t s = 0; s < streams; ++s)
+      moved += __atomic_load_n(&rank->counters[s * PIPER_COUNTER_STRIDE], __ATOMIC_RELAXED);
   }
-  const std::chrono::duration<double> idle = idle_.look(changed || moved != moved_, IdleTime::Clock::now());
+  const std::chrono::duration<double> idle =
+      idle_.look(changed || moved != moved_, IdleTime::Clock::now());
   moved_ = moved;
   if (idle.count() >= run.options.stall_seconds) run.fail(stall());
 }
@@ -290,7 +326,8 @@ Failure CpuDevice::stall() const {
   std::vector<StuckRank> ranks;
   for (LocalRank* rank : run_->ranks) {
     const PiperRank& active = rank->active();
-    ranks.push_back({active.program, active.communicators, rank->job->rank, snapshot_of(*rank->flight.record())});
+    ranks.push_back({active.program, active.communicators, rank->job->rank,
+                     snapshot_of(*rank->flight.record())});
   }
   Failure failure = explain_stall(ranks);
   if (failure.step) *failure.step += run_->first_step;
@@ -299,7 +336,9 @@ Failure CpuDevice::stall() const {
 
 Failure CpuDevice::located(Failure failure) const {
   // A failure of another rank keeps its own location.
-  if (!failure.place.action.empty() || (failure.rank != Failure::kNoRank && failure.rank != job_->ranks[0].rank)) return failure;
+  if (!failure.place.action.empty() ||
+      (failure.rank != Failure::kNoRank && failure.rank != job_->ranks[0].rank))
+    return failure;
   Failure at = stall();
   failure.rank = at.rank;
   failure.step = at.step;
@@ -309,6 +348,8 @@ Failure CpuDevice::located(Failure failure) const {
 
 }  // namespace
 
-std::unique_ptr<Device> make_cpu_device(CpuOptions options) { return std::make_unique<CpuDevice>(std::move(options)); }
+std::unique_ptr<Device> make_cpu_device(CpuOptions options) {
+  return std::make_unique<CpuDevice>(std::move(options));
+}
 
 }  // namespace piper::runtime

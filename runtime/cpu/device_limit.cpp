@@ -46,22 +46,31 @@ std::optional<Failure> too_many_devices(std::uint64_t devices, std::uint64_t map
   std::vector<Limit> limits;
   // A stack is a mapping, and so is the guard at its end.
   if (const auto most = number_in("/proc/sys/vm/max_map_count")) {
-    limits.push_back({lines_of("/proc/self/maps") + 2 * threads + mapped_files, *most, "mappings", "vm.max_map_count"});
+    limits.push_back({lines_of("/proc/self/maps") + 2 * threads + mapped_files, *most, "mappings",
+                      "vm.max_map_count"});
   }
-  if (const auto most = number_in("/proc/sys/kernel/threads-max")) limits.push_back({threads, *most, "threads", "kernel.threads-max"});
-  if (const auto most = number_in("/proc/sys/kernel/pid_max")) limits.push_back({threads, *most, "threads", "kernel.pid_max"});
+  if (const auto most = number_in("/proc/sys/kernel/threads-max"))
+    limits.push_back({threads, *most, "threads", "kernel.threads-max"});
+  if (const auto most = number_in("/proc/sys/kernel/pid_max"))
+    limits.push_back({threads, *most, "threads", "kernel.pid_max"});
   const std::string group = control_group();
   if (const auto most = number_in(group + "/pids.max"); most && !group.empty()) {
-    limits.push_back({number_in(group + "/pids.current").value_or(0) + threads, *most, "threads", group + "/pids.max"});
+    limits.push_back({number_in(group + "/pids.current").value_or(0) + threads, *most, "threads",
+                      group + "/pids.max"});
   }
   rlimit user{};
-  if (geteuid() != 0 && getrlimit(RLIMIT_NPROC, &user) == 0 && user.rlim_cur != RLIM_INFINITY) limits.push_back({threads, user.rlim_cur, "threads", "ulimit -u"});
+  if (geteuid() != 0 && getrlimit(RLIMIT_NPROC, &user) == 0 && user.rlim_cur != RLIM_INFINITY)
+    limits.push_back({threads, user.rlim_cur, "threads", "ulimit -u"});
   for (const Limit& limit : limits) {
     if (limit.needed <= limit.most) continue;
-    return Failure{.code = kOutOfMemory,
-                   .message = "`" + std::to_string(devices) + "` devices are as many threads of this process, for which the system is too small: they need `" + std::to_string(limit.needed) + "` " +
-                              limit.what + ", and `" + limit.name + "` allows `" + std::to_string(limit.most) + "`",
-                   .hint = "train on fewer devices, or raise that limit; `piper check` needs neither"};
+    return Failure{
+        .code = kOutOfMemory,
+        .message =
+            "`" + std::to_string(devices) +
+            "` devices are as many threads of this process, for which the system is too small: they need `" +
+            std::to_string(limit.needed) + "` " + limit.what + ", and `" + limit.name +
+            "` allows `" + std::to_string(limit.most) + "`",
+        .hint = "train on fewer devices, or raise that limit; `piper check` needs neither"};
   }
   return std::nullopt;
 }

@@ -20,16 +20,20 @@ LocalRank& local(PiperRank* rank) { return *static_cast<LocalRank*>(rank->runtim
 std::uint64_t now_ns() {
   timespec time{};
   clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(time.tv_nsec);
 }
 
 /// Fails at the location of the action, unless `where` is given.
-int fail_at(LocalRank& rank, std::uint32_t action, std::uint32_t code, std::string message, std::string hint = {}, const PiperSourceLocation* where = nullptr) {
+int fail_at(LocalRank& rank, std::uint32_t action, std::uint32_t code, std::string message,
+            std::string hint = {}, const PiperSourceLocation* where = nullptr) {
   const PiperRank& active = rank.active();
-  Failure failure{.code = code, .message = std::move(message), .hint = std::move(hint), .rank = rank.job->rank};
+  Failure failure{
+      .code = code, .message = std::move(message), .hint = std::move(hint), .rank = rank.job->rank};
   failure.step = active.global_step;
   failure.place = location_of(*active.program, action);
-  if (where != nullptr && where->line != 0) failure.place = location_of(std::move(failure.place.action), *where);
+  if (where != nullptr && where->line != 0)
+    failure.place = location_of(std::move(failure.place.action), *where);
   active.flight->failed = 1;
   rank.run->fail(std::move(failure));
   return 1;
@@ -42,7 +46,9 @@ int api_wait(PiperRank* rank, std::uint32_t stream, std::uint64_t target) {
   flight.waiting_stream = stream;
   flight.waiting_target = target;
   flight.waiting = 1;
-  if (!wait_until(*self.run, self.sleep, [&] { return __atomic_load_n(counter, __ATOMIC_SEQ_CST) >= target; })) return 1;
+  if (!wait_until(*self.run, self.sleep,
+                  [&] { return __atomic_load_n(counter, __ATOMIC_SEQ_CST) >= target; }))
+    return 1;
   flight.waiting = 0;
   return 0;
 }
@@ -51,25 +57,33 @@ void api_wake(PiperRank* rank) {
   LocalRank& self = local(rank);
   RunState& run = *self.run;
   if (run.delays.max_us) random_delay(run.delays, rank->rank, self.delay_count++);
-  if (__atomic_load_n(&rank->completed[0], __ATOMIC_SEQ_CST) >= self.wake_at.load()) run.engine->sleep().wake();
+  if (__atomic_load_n(&rank->completed[0], __ATOMIC_SEQ_CST) >= self.wake_at.load())
+    run.engine->sleep().wake();
 }
 
-int api_fail(PiperRank* rank, std::uint32_t action, const PiperSourceLocation* where, const char* message, std::int64_t value) {
-  return fail_at(local(rank), action, kActionFailed, std::string(message) + ": `" + std::to_string(value) + "`", {}, where);
+int api_fail(PiperRank* rank, std::uint32_t action, const PiperSourceLocation* where,
+             const char* message, std::int64_t value) {
+  return fail_at(local(rank), action, kActionFailed,
+                 std::string(message) + ": `" + std::to_string(value) + "`", {}, where);
 }
 
-int api_load(PiperRank* rank, std::uint32_t, std::uint32_t input, std::uint64_t first, std::uint64_t samples, void* to) {
+int api_load(PiperRank* rank, std::uint32_t, std::uint32_t input, std::uint64_t first,
+             std::uint64_t samples, void* to) {
   RunState& run = *local(rank).run;
   run.data->load(input, rank->global_step, first, samples, to);
   return run.cancelled.load(std::memory_order_relaxed);
 }
 
-std::uint32_t running_action(const PiperRank& rank) { return action_at(*rank.program, 0, rank.flight->started[0]); }
+std::uint32_t running_action(const PiperRank& rank) {
+  return action_at(*rank.program, 0, rank.flight->started[0]);
+}
 
 void api_report(PiperRank* rank, std::uint32_t subject, const double* values, std::uint32_t count) {
   LocalRank& self = local(rank);
-  if (auto failure = self.reports.keep(*self.run->job, self.run->phase, rank->step, rank->global_step, subject, values, count)) {
-    fail_at(self, running_action(*rank), failure->code, std::move(failure->message), std::move(failure->hint));
+  if (auto failure = self.reports.keep(*self.run->job, self.run->phase, rank->step,
+                                       rank->global_step, subject, values, count)) {
+    fail_at(self, running_action(*rank), failure->code, std::move(failure->message),
+            std::move(failure->hint));
   }
 }
 
@@ -79,8 +93,11 @@ struct DeviceHost {
     LocalRank& self = local(rank);
     return self.library ? self.library : open_library(self);
   }
-  static int failed(PiperRank* rank, std::uint32_t action, int status, const LibraryReport& report) {
-    return fail_at(local(rank), action, status == kLibraryOverrun ? kWorkspaceOverrun : kLibraryFailed, library_failure(status, report));
+  static int failed(PiperRank* rank, std::uint32_t action, int status,
+                    const LibraryReport& report) {
+    return fail_at(local(rank), action,
+                   status == kLibraryOverrun ? kWorkspaceOverrun : kLibraryFailed,
+                   library_failure(status, report));
   }
 
  private:
@@ -99,7 +116,8 @@ struct DeviceHost {
 
 /// The action that has just ended is the last one of the flight record.
 void api_record(PiperRank* rank) {
-  const PiperFlightEvent& event = rank->flight->ring[(rank->flight->events - 1) % PIPER_FLIGHT_RING];
+  const PiperFlightEvent& event =
+      rank->flight->ring[(rank->flight->events - 1) % PIPER_FLIGHT_RING];
   local(rank).recorder.write(event.stream, rank->step, event.action, event.begin_ns, event.end_ns);
   api_wake(rank);
 }
@@ -117,17 +135,28 @@ constexpr PiperApi kApi = {.abi_version = PIPER_ABI_VERSION,
 
 /// The library functions of a run that is recorded.
 struct TimedCalls {
-  static int gemm(PiperRank* rank, std::uint32_t action, const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t accumulate) {
-    return timed(rank, ActionRecorder::Call::product, [&] { return LibraryApi<DeviceHost>::gemm(rank, action, call, a, b, c, accumulate); });
+  static int gemm(PiperRank* rank, std::uint32_t action, const PiperGemm* call, const void* a,
+                  const void* b, void* c, std::uint32_t accumulate) {
+    return timed(rank, ActionRecorder::Call::product, [&] {
+      return LibraryApi<DeviceHost>::gemm(rank, action, call, a, b, c, accumulate);
+    });
   }
-  static int attend(PiperRank* rank, std::uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse,
-                    void* workspace, std::uint64_t workspace_bytes) {
-    return timed(rank, ActionRecorder::Call::attention, [&] { return LibraryApi<DeviceHost>::attend(rank, action, call, q, k, v, out, lse, workspace, workspace_bytes); });
+  static int attend(PiperRank* rank, std::uint32_t action, const PiperAttend* call, const void* q,
+                    const void* k, const void* v, void* out, void* lse, void* workspace,
+                    std::uint64_t workspace_bytes) {
+    return timed(rank, ActionRecorder::Call::attention, [&] {
+      return LibraryApi<DeviceHost>::attend(rank, action, call, q, k, v, out, lse, workspace,
+                                            workspace_bytes);
+    });
   }
-  static int attend_grad(PiperRank* rank, std::uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, const void* out,
-                         const void* lse, const void* dout, void* dq, void* dk, void* dv, void* workspace, std::uint64_t workspace_bytes) {
-    return timed(rank, ActionRecorder::Call::attention,
-                 [&] { return LibraryApi<DeviceHost>::attend_grad(rank, action, call, q, k, v, out, lse, dout, dq, dk, dv, workspace, workspace_bytes); });
+  static int attend_grad(PiperRank* rank, std::uint32_t action, const PiperAttend* call,
+                         const void* q, const void* k, const void* v, const void* out,
+                         const void* lse, const void* dout, void* dq, void* dk, void* dv,
+                         void* workspace, std::uint64_t workspace_bytes) {
+    return timed(rank, ActionRecorder::Call::attention, [&] {
+      return LibraryApi<DeviceHost>::attend_grad(rank, action, call, q, k, v, out, lse, dout, dq,
+                                                 dk, dv, workspace, workspace_bytes);
+    });
   }
 
  private:
@@ -165,7 +194,8 @@ void run_steps(LocalRank& self) {
     const int status = program.step(run.api, &rank);
     if (run.cancelled.load()) return;
     if (status != 0) {
-      fail_at(self, running_action(rank), kActionFailed, "the step ended with status `" + std::to_string(status) + "` and gave no reason");
+      fail_at(self, running_action(rank), kActionFailed,
+              "the step ended with status `" + std::to_string(status) + "` and gave no reason");
       return;
     }
     self.ended_steps.store(step + 1);

@@ -8,17 +8,20 @@
 
 namespace piper::runtime {
 
-ProgressEngine::ProgressEngine(RunState& run, Transport& transport) : run_(run), transport_(transport), wake_at_(run.ranks.size()) {
+ProgressEngine::ProgressEngine(RunState& run, Transport& transport)
+    : run_(run), transport_(transport), wake_at_(run.ranks.size()) {
   // Every communicator is connected before step 1, in the order of its id, which is the same on all
   // ranks.
   std::multimap<std::uint32_t, std::pair<LocalRank*, std::uint32_t>> in_global_order;
   for (LocalRank* rank : run.ranks) {
     const PiperRank& active = rank->active();
-    for (std::uint32_t c = 0; c < active.program->num_communicators; ++c) in_global_order.emplace(active.communicators[c].id, std::pair(rank, c));
+    for (std::uint32_t c = 0; c < active.program->num_communicators; ++c)
+      in_global_order.emplace(active.communicators[c].id, std::pair(rank, c));
   }
   std::map<std::pair<LocalRank*, std::uint32_t>, std::uint32_t> channels;
   transport_.disconnect();
-  for (const auto& [id, key] : in_global_order) channels[key] = transport_.connect(key.first->active().communicators[key.second]);
+  for (const auto& [id, key] : in_global_order)
+    channels[key] = transport_.connect(key.first->active().communicators[key.second]);
 
   for (LocalRank* rank : run.ranks) {
     const PiperProgram& program = *rank->active().program;
@@ -32,12 +35,16 @@ ProgressEngine::ProgressEngine(RunState& run, Transport& transport) : run_(run),
       cursor.operation.arena = rank->arena.base();
       cursor.operation.host = rank->host.base();
       cursor.operation.intervals = rank->active().intervals;
-      for (std::uint32_t c = 0; c < program.num_communicators; ++c) cursor.channel_of.push_back(channels[{rank, c}]);
+      for (std::uint32_t c = 0; c < program.num_communicators; ++c)
+        cursor.channel_of.push_back(channels[{rank, c}]);
     }
   }
-  std::stable_sort(cursors_.begin(), cursors_.end(), [](const Cursor& a, const Cursor& b) { return a.stream->high_priority > b.stream->high_priority; });
+  std::stable_sort(cursors_.begin(), cursors_.end(), [](const Cursor& a, const Cursor& b) {
+    return a.stream->high_priority > b.stream->high_priority;
+  });
   std::map<const LocalRank*, std::uint32_t> index_of;
-  for (std::size_t r = 0; r < run.ranks.size(); ++r) index_of.emplace(run.ranks[r], static_cast<std::uint32_t>(r));
+  for (std::size_t r = 0; r < run.ranks.size(); ++r)
+    index_of.emplace(run.ranks[r], static_cast<std::uint32_t>(r));
   for (const Cursor& cursor : cursors_) rank_index_.push_back(index_of.at(cursor.rank));
 }
 
@@ -98,10 +105,15 @@ bool ProgressEngine::ready(Cursor& cursor) {
   for (std::uint32_t i = 0; i < action.num_waits; ++i) {
     const PiperWait& wait = cursor.program->waits[action.first_wait + i];
     if (cursor.step < wait.distance) continue;
-    const std::uint64_t target = (cursor.step - wait.distance) * cursor.program->streams[wait.stream].num_actions + wait.position + 1;
-    if (__atomic_load_n(&cursor.rank->counters[wait.stream * PIPER_COUNTER_STRIDE], __ATOMIC_SEQ_CST) >= target) continue;
+    const std::uint64_t target =
+        (cursor.step - wait.distance) * cursor.program->streams[wait.stream].num_actions +
+        wait.position + 1;
+    if (__atomic_load_n(&cursor.rank->counters[wait.stream * PIPER_COUNTER_STRIDE],
+                        __ATOMIC_SEQ_CST) >= target)
+      continue;
     if (wait.stream == 0) {
-      std::uint64_t& wake_at = wake_at_[rank_index_[static_cast<std::size_t>(&cursor - cursors_.data())]];
+      std::uint64_t& wake_at =
+          wake_at_[rank_index_[static_cast<std::size_t>(&cursor - cursors_.data())]];
       wake_at = std::min(wake_at, target);
     }
     return false;
@@ -113,11 +125,15 @@ bool ProgressEngine::held_up(Cursor& cursor, std::uint64_t salt) {
   if (run_.delays.max_us == 0) return false;
   const std::uint64_t now = run_.api->now_ns();
   if (cursor.not_before_ns == 0) {
-    const std::uint64_t key = ((cursor.step * cursor.stream->num_actions + cursor.position) * 2 + salt) * PIPER_MAX_STREAMS + cursor.index;
+    const std::uint64_t key =
+        ((cursor.step * cursor.stream->num_actions + cursor.position) * 2 + salt) *
+            PIPER_MAX_STREAMS +
+        cursor.index;
     cursor.not_before_ns = now + random_delay_ns(run_.delays, cursor.rank->job->rank, key);
   }
   if (cursor.not_before_ns <= now) return false;
-  if (next_deadline_ns_ == 0 || cursor.not_before_ns < next_deadline_ns_) next_deadline_ns_ = cursor.not_before_ns;
+  if (next_deadline_ns_ == 0 || cursor.not_before_ns < next_deadline_ns_)
+    next_deadline_ns_ = cursor.not_before_ns;
   return true;
 }
 
@@ -132,7 +148,8 @@ bool ProgressEngine::advance(Cursor& cursor) {
       cursor.operation.parts = cursor.program->parts + action.first_part;
       cursor.operation.communicator = &cursor.rank->active().communicators[action.communicator];
       cursor.operation.channel = cursor.channel_of[action.communicator];
-      cursor.rank->flight.record()->started[cursor.index] = cursor.step * cursor.stream->num_actions + cursor.position + 1;
+      cursor.rank->flight.record()->started[cursor.index] =
+          cursor.step * cursor.stream->num_actions + cursor.position + 1;
       cursor.started = true;
       if (run_.record) cursor.begin_ns = run_.api->now_ns();
       cursor.not_before_ns = 0;
@@ -157,7 +174,9 @@ bool ProgressEngine::advance(Cursor& cursor) {
 
 void ProgressEngine::end_action(Cursor& cursor) {
   const std::uint64_t count = cursor.step * cursor.stream->num_actions + cursor.position + 1;
-  if (run_.record) cursor.rank->recorder.write(cursor.index, cursor.step, cursor.position, cursor.begin_ns, run_.api->now_ns());
+  if (run_.record)
+    cursor.rank->recorder.write(cursor.index, cursor.step, cursor.position, cursor.begin_ns,
+                                run_.api->now_ns());
   cursor.started = false;
   cursor.not_before_ns = 0;
   if (++cursor.position == cursor.stream->num_actions) {
@@ -165,18 +184,24 @@ void ProgressEngine::end_action(Cursor& cursor) {
     ++cursor.step;
   }
   cursor.rank->flight.record()->ended[cursor.index] = count;
-  __atomic_store_n(&cursor.rank->counters[cursor.index * PIPER_COUNTER_STRIDE], count, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&cursor.rank->counters[cursor.index * PIPER_COUNTER_STRIDE], count,
+                   __ATOMIC_SEQ_CST);
   cursor.rank->sleep.wake();
 }
 
 void ProgressEngine::fail(const Cursor& cursor) {
   const Operation& operation = cursor.operation;
   const PiperCommunicator& communicator = *operation.communicator;
-  Failure failure{.code = kMessageMismatch, .message = operation.error, .hint = {}, .rank = cursor.rank->job->rank};
+  Failure failure{.code = kMessageMismatch,
+                  .message = operation.error,
+                  .hint = {},
+                  .rank = cursor.rank->job->rank};
   failure.step = run_.first_step + cursor.step;
   failure.place = location_of(*cursor.program, operation.action->action);
-  failure.notes.push_back({"communicator `" + std::to_string(communicator.id) + "`, " + std::string(comm_op_name(operation.action->op)) + " `" +
-                               std::to_string(operation.action->identity) + "` against `" + std::to_string(operation.error_value) + "`",
+  failure.notes.push_back({"communicator `" + std::to_string(communicator.id) + "`, " +
+                               std::string(comm_op_name(operation.action->op)) + " `" +
+                               std::to_string(operation.action->identity) + "` against `" +
+                               std::to_string(operation.error_value) + "`",
                            {}});
   run_.fail(std::move(failure));
 }
@@ -184,7 +209,8 @@ void ProgressEngine::fail(const Cursor& cursor) {
 bool ProgressEngine::finished() const {
   if (!run_.devices_done.load()) return false;
   const std::uint64_t steps = run_.num_started_steps();
-  return std::all_of(cursors_.begin(), cursors_.end(), [&](const Cursor& cursor) { return cursor.step >= steps; });
+  return std::all_of(cursors_.begin(), cursors_.end(),
+                     [&](const Cursor& cursor) { return cursor.step >= steps; });
 }
 
 }  // namespace piper::runtime

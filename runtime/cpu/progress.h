@@ -25,7 +25,7 @@ class ProgressEngine {
     LocalRank* rank = nullptr;
     const PiperProgram* program = nullptr;
     const PiperStream* stream = nullptr;
-    std::uint32_t index = 0;     // of the stream
+    std::uint32_t index = 0;  // of the stream
     std::uint32_t position = 0;
     std::uint64_t step = 0;
     std::uint64_t not_before_ns = 0;  // random delays
@@ -48,7 +48,7 @@ class ProgressEngine {
   std::vector<Cursor> cursors_;            // high priority first
   std::vector<std::uint64_t> wake_at_;     // per local rank, of the scan in progress
   std::vector<std::uint32_t> rank_index_;  // per cursor: the local rank
-  std::uint64_t started_ = 0;                // steps that may be moved in the scan in progress
+  std::uint64_t started_ = 0;              // steps that may be moved in the scan in progress
   // Random delays: when the earliest held-up cursor may go on; 0: none.
   std::uint64_t next_deadline_ns_ = 0;
   Sleep sleep_;

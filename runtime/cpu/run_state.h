@@ -27,7 +27,7 @@ struct RunState;
 struct LocalRank {
   const PiperJobRank* job = nullptr;
   PiperRank ranks[2] = {};  // by Phase
-  Arena arena, host;  // host: offloads write to it, fetches read from it
+  Arena arena, host;        // host: offloads write to it, fetches read from it
   std::vector<std::uint64_t> counter_storage;
   std::uint64_t* counters = nullptr;  // on a cache line boundary
   FlightFile flight;
@@ -55,7 +55,7 @@ struct RunState : DeviceRun {
   RandomDelays delays;
   std::uint32_t spin = 0;
   ProgressEngine* engine = nullptr;  // until the run has ended
-  Sleep main_sleep;  // of the thread that waits for the run
+  Sleep main_sleep;                  // of the thread that waits for the run
 
   /// The largest step count that any rank has started; the top bit says that no more steps start.
   /// It is one word, so that all ranks agree on the last step.
@@ -69,10 +69,12 @@ struct RunState : DeviceRun {
   std::atomic<bool> engine_done{false};
 
   std::vector<LocalRank*> ranks;
-  std::mutex failure_mutex;  // taken only to fail
+  std::mutex failure_mutex;        // taken only to fail
   std::optional<Failure> failure;  // the first; set before `cancelled` is true
 
-  std::uint64_t num_started_steps() const { return started_steps.load(std::memory_order_acquire) & ~kFrozen; }
+  std::uint64_t num_started_steps() const {
+    return started_steps.load(std::memory_order_acquire) & ~kFrozen;
+  }
   /// Waits until the rank may begin step `step` (from 0); false if the run ends before it.
   bool begin_step(LocalRank& rank, std::uint64_t step);
   /// Keeps the first failure, cancels the run and wakes every thread.

@@ -11,7 +11,8 @@ void Sleep::commit(std::uint32_t key, std::int64_t timeout_ns) {
   timespec timeout{};
   timeout.tv_sec = timeout_ns / 1'000'000'000;
   timeout.tv_nsec = timeout_ns % 1'000'000'000;
-  syscall(SYS_futex, &epoch_, FUTEX_WAIT_PRIVATE, key, timeout_ns == kForever ? nullptr : &timeout, nullptr, 0);
+  syscall(SYS_futex, &epoch_, FUTEX_WAIT_PRIVATE, key, timeout_ns == kForever ? nullptr : &timeout,
+          nullptr, 0);
   withdraw();
 }
 

@@ -19,7 +19,7 @@ constexpr int kReal32 = 0, kReal64 = 1, kBrain16 = 14;
 constexpr int kCompute32 = 68, kCompute64 = 70;
 // CUBLASLT_MATMUL_DESC_TRANSA, _TRANSB.
 constexpr int kTransposeA = 3, kTransposeB = 4;
-constexpr std::int32_t kTransposed = 1;                            // CUBLAS_OP_T
+constexpr std::int32_t kTransposed = 1;  // CUBLAS_OP_T
 // CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, _STRIDED_BATCH_OFFSET.
 constexpr int kBatchCount = 5, kBatchStride = 6;
 // CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, _REDUCTION_SCHEME_MASK, _MIN_ALIGNMENT_A_BYTES, then B,
@@ -27,7 +27,7 @@ constexpr int kBatchCount = 5, kBatchStride = 6;
 constexpr int kMaxWorkspace = 1, kReductions = 3, kAlignmentA = 5;
 // CUBLASLT_REDUCTION_SCHEME_NONE, _COMPUTE_TYPE.
 constexpr std::uint32_t kNoReduction = 0, kInSumType = 2;
-constexpr int kNotSupported = 15;                                  // CUBLAS_STATUS_NOT_SUPPORTED
+constexpr int kNotSupported = 15;  // CUBLAS_STATUS_NOT_SUPPORTED
 
 /// The layout of a product's operands, and the type of its sums.
 struct Numbers {
@@ -98,7 +98,8 @@ CublasLt::~CublasLt() {
   if (handle_ != nullptr) functions_->cublasLtDestroy(handle_);
 }
 
-int CublasLt::plan(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) {
+int CublasLt::plan(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace,
+                   Product* made) {
   const Functions& lt = *functions_;
   Plan& plan = *plans_.emplace_back(std::make_unique<Plan>(lt));
   const Numbers types = numbers_of(call.dtype);
@@ -109,18 +110,35 @@ int CublasLt::plan(const PiperGemm& call, std::uint32_t end, std::uint64_t works
     if (status == 0) status = next();
   };
   const auto layout = [&](void** to, int type, std::int64_t rows, std::int64_t columns) {
-    then([&] { return lt.cublasLtMatrixLayoutCreate(to, type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), rows); });
+    then([&] {
+      return lt.cublasLtMatrixLayoutCreate(to, type, static_cast<std::uint64_t>(rows),
+                                           static_cast<std::uint64_t>(columns), rows);
+    });
     const auto count = static_cast<std::int32_t>(call.batch);
     const std::int64_t stride = rows * columns;
-    then([&] { return lt.cublasLtMatrixLayoutSetAttribute(*to, kBatchCount, &count, sizeof count); });
-    then([&] { return lt.cublasLtMatrixLayoutSetAttribute(*to, kBatchStride, &stride, sizeof stride); });
+    then([&] {
+      return lt.cublasLtMatrixLayoutSetAttribute(*to, kBatchCount, &count, sizeof count);
+    });
+    then([&] {
+      return lt.cublasLtMatrixLayoutSetAttribute(*to, kBatchStride, &stride, sizeof stride);
+    });
   };
   // b is stored [k][n], or [n][k]: n x k in columns, or its transpose. Likewise a.
-  layout(&plan.a, types.operands, call.transpose_b != 0 ? call.k : call.n, call.transpose_b != 0 ? call.n : call.k);
-  layout(&plan.b, types.operands, call.transpose_a != 0 ? call.m : call.k, call.transpose_a != 0 ? call.k : call.m);
+  layout(&plan.a, types.operands, call.transpose_b != 0 ? call.k : call.n,
+         call.transpose_b != 0 ? call.n : call.k);
+  layout(&plan.b, types.operands, call.transpose_a != 0 ? call.m : call.k,
+         call.transpose_a != 0 ? call.k : call.m);
   layout(&plan.c, end == PIPER_GEMM_ROUNDS ? types.operands : types.sums, call.n, call.m);
-  if (call.transpose_b != 0) then([&] { return lt.cublasLtMatmulDescSetAttribute(plan.call, kTransposeA, &kTransposed, sizeof kTransposed); });
-  if (call.transpose_a != 0) then([&] { return lt.cublasLtMatmulDescSetAttribute(plan.call, kTransposeB, &kTransposed, sizeof kTransposed); });
+  if (call.transpose_b != 0)
+    then([&] {
+      return lt.cublasLtMatmulDescSetAttribute(plan.call, kTransposeA, &kTransposed,
+                                               sizeof kTransposed);
+    });
+  if (call.transpose_a != 0)
+    then([&] {
+      return lt.cublasLtMatmulDescSetAttribute(plan.call, kTransposeB, &kTransposed,
+                                               sizeof kTransposed);
+    });
   // Sums are split only if no other algorithm exists, and in their own type: never with rounding in
   // between.
   for (const std::uint32_t reductions : {kNoReduction, kInSumType}) {
@@ -139,27 +157,36 @@ int CublasLt::find_algorithms(Plan& plan, std::uint32_t reductions, std::uint64_
   void* preference = nullptr;
   int status = lt.cublasLtMatmulPreferenceCreate(&preference);
   const auto prefer = [&](int attribute, const auto& value) {
-    if (status == 0) status = lt.cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value);
+    if (status == 0)
+      status = lt.cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value);
   };
   prefer(kMaxWorkspace, workspace);
   prefer(kReductions, reductions);
   constexpr std::uint32_t alignment = 64;  // of operands in an arena
   for (int matrix = 0; matrix < 4; ++matrix) prefer(kAlignmentA + matrix, alignment);
-  if (status == 0) status = lt.cublasLtMatmulAlgoGetHeuristic(handle_, plan.call, plan.a, plan.b, plan.c, plan.c, preference, kMax, found, &count);
+  if (status == 0)
+    status = lt.cublasLtMatmulAlgoGetHeuristic(handle_, plan.call, plan.a, plan.b, plan.c, plan.c,
+                                               preference, kMax, found, &count);
   if (preference != nullptr) lt.cublasLtMatmulPreferenceDestroy(preference);
   if (status == kNotSupported) return 0;
-  std::copy_if(found, found + count, std::back_inserter(plan.algorithms), [&](const CublasLtHeuristic& each) { return each.state == 0 && each.workspace <= workspace; });
+  std::copy_if(found, found + count, std::back_inserter(plan.algorithms),
+               [&](const CublasLtHeuristic& each) {
+                 return each.state == 0 && each.workspace <= workspace;
+               });
   return status;
 }
 
-int CublasLt::multiply(Product product, const void* a, const void* b, void* c, void* workspace, void* stream) const {
+int CublasLt::multiply(Product product, const void* a, const void* b, void* c, void* workspace,
+                       void* stream) const {
   Plan& plan = *reinterpret_cast<Plan*>(product);
   const double one64 = 1, beta64 = plan.adds ? 1 : 0;
   const float one32 = 1, beta32 = plan.adds ? 1 : 0;
   const void* const one = plan.f64 ? static_cast<const void*>(&one64) : &one32;
   const void* const beta = plan.f64 ? static_cast<const void*>(&beta64) : &beta32;
   const auto with = [&](const CublasLtHeuristic& each) {
-    return functions_->cublasLtMatmul(handle_, plan.call, one, b, plan.a, a, plan.b, beta, c, plan.c, c, plan.c, &each.algorithm, workspace, each.workspace, stream);
+    return functions_->cublasLtMatmul(handle_, plan.call, one, b, plan.a, a, plan.b, beta, c,
+                                      plan.c, c, plan.c, &each.algorithm, workspace, each.workspace,
+                                      stream);
   };
   int status = with(plan.algorithms.front());
   // An algorithm of cuBLASLt's heuristic may turn out to be unsupported at its first use.

@@ -39,7 +39,8 @@ class CublasLt {
   /// none, those that split sums and add the parts in the type of the sums. A cublasStatus_t.
   int plan(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* created);
   /// Uses the best of them that cuBLASLt accepts, the same from then on.
-  int multiply(Product product, const void* a, const void* b, void* c, void* workspace, void* stream) const;
+  int multiply(Product product, const void* a, const void* b, void* c, void* workspace,
+               void* stream) const;
 
  private:
   struct Functions;

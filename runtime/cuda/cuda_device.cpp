@@ -13,9 +13,11 @@ namespace {
 
 class CudaDevice final : public Device {
  public:
-  CudaDevice(GpuPrograms programs, std::unique_ptr<Driver> driver, std::unique_ptr<Nccl> nccl) : programs_(std::move(programs)), driver_(std::move(driver)), nccl_(std::move(nccl)) {}
+  CudaDevice(GpuPrograms programs, std::unique_ptr<Driver> driver, std::unique_ptr<Nccl> nccl)
+      : programs_(std::move(programs)), driver_(std::move(driver)), nccl_(std::move(nccl)) {}
 
-  bool open(const PiperJob& job, const DeviceOptions& options, const Processes& processes, Failure& failure) override;
+  bool open(const PiperJob& job, const DeviceOptions& options, const Processes& processes,
+            Failure& failure) override;
 
   void begin_run(const DeviceRun& run) override {
     run_ = run;
@@ -39,25 +41,34 @@ class CudaDevice final : public Device {
   void fail(Failure failure) override {
     if (!gpu_->failure) gpu_->failure = std::move(failure);
   }
-  Failure located(Failure failure) const override { return failure_of_others(*gpu_, std::move(failure)); }
+  Failure located(Failure failure) const override {
+    return failure_of_others(*gpu_, std::move(failure));
+  }
 
   const ReportSlots& reports(std::size_t rank) const override { return gpu_->ranks[rank]->reports; }
   std::optional<std::vector<std::uint32_t>> reported(Phase phase) const override;
-  std::vector<RecordedRank> recorded(std::uint64_t) const override { return has_recorded() ? gpu_->times.recorded() : std::vector<RecordedRank>(); }
-  const unsigned char* read(std::size_t rank, bool on_host, std::uint64_t offset, std::uint64_t bytes) override;
-  std::uint64_t arena_bytes(std::size_t rank) const override { return gpu_->ranks[rank]->arena_bytes; }
+  std::vector<RecordedRank> recorded(std::uint64_t) const override {
+    return has_recorded() ? gpu_->times.recorded() : std::vector<RecordedRank>();
+  }
+  const unsigned char* read(std::size_t rank, bool on_host, std::uint64_t offset,
+                            std::uint64_t bytes) override;
+  std::uint64_t arena_bytes(std::size_t rank) const override {
+    return gpu_->ranks[rank]->arena_bytes;
+  }
   std::uint64_t touched_bytes(std::size_t rank) override;
   std::vector<Failure> warnings() const override { return gpu_->warnings; }
-  bool skip_destructors() const override { return gpu_->failure && gpu_->failure->code == kStalled; }
+  bool skip_destructors() const override {
+    return gpu_->failure && gpu_->failure->code == kStalled;
+  }
 
  private:
   /// Whether the last step of the run has run, between timers.
   bool has_recorded() const { return run_.record && ended_ == run_.steps && ended_ > 0; }
 
-  GpuPrograms programs_;            // until `open`, as the next two
+  GpuPrograms programs_;  // until `open`, as the next two
   std::unique_ptr<Driver> driver_;
   std::unique_ptr<Nccl> nccl_;
-  bool alone_ = true;               // all ranks are in this process
+  bool alone_ = true;  // all ranks are in this process
   std::optional<Gpu> gpu_;
   std::optional<GpuSteps> steps_;
   DeviceRun run_;
@@ -65,10 +76,12 @@ class CudaDevice final : public Device {
   std::vector<unsigned char> bytes_;  // result of the last `read`
 };
 
-bool CudaDevice::open(const PiperJob& job, const DeviceOptions& options, const Processes& processes, Failure& failure) {
+bool CudaDevice::open(const PiperJob& job, const DeviceOptions& options, const Processes& processes,
+                      Failure& failure) {
   alone_ = processes.group == nullptr;
   if (alone_ && job.num_ranks != job.world) {
-    failure = {.code = kBadJob, .message = "on one GPU the ranks of other processes cannot be reached"};
+    failure = {.code = kBadJob,
+               .message = "on one GPU the ranks of other processes cannot be reached"};
     return false;
   }
   Gpu& gpu = gpu_.emplace(job, std::move(driver_));
@@ -76,7 +89,8 @@ bool CudaDevice::open(const PiperJob& job, const DeviceOptions& options, const P
   if (alone_) {
     gpu.exchange = std::make_unique<Loopback>(gpu);
   } else {
-    gpu.exchange = std::make_unique<NcclExchange>(gpu, *processes.group, std::move(nccl_), *processes.whole);
+    gpu.exchange =
+        std::make_unique<NcclExchange>(gpu, *processes.group, std::move(nccl_), *processes.whole);
   }
   if (auto found = set_up(gpu, programs_, options.out_folder)) {
     failure = std::move(*found);
@@ -91,13 +105,17 @@ bool CudaDevice::open(const PiperJob& job, const DeviceOptions& options, const P
 /// unless it is the GPU's.
 bool CudaDevice::end_run() {
   Gpu& gpu = *gpu_;
-  if (gpu.failure && (!alone_ || gpu.failure->code == kCudaKernelFailed || gpu.failure->code == kStalled)) {
+  if (gpu.failure &&
+      (!alone_ || gpu.failure->code == kCudaKernelFailed || gpu.failure->code == kStalled)) {
     if (!alone_) gpu.driver->abandon();  // work in flight waits for other processes
     return true;
   }
   for (const auto& rank : gpu.ranks) {
     for (const GpuStream& stream : rank->streams) {
-      if (!gpu.done(gpu.driver->record(stream.ready, stream.cuda_stream), "cuEventRecord", rank.get()) || !gpu.wait_for(stream.ready)) return true;
+      if (!gpu.done(gpu.driver->record(stream.ready, stream.cuda_stream), "cuEventRecord",
+                    rank.get()) ||
+          !gpu.wait_for(stream.ready))
+        return true;
     }
   }
   if (!gpu.failure && has_recorded()) gpu.times.read();
@@ -107,12 +125,15 @@ bool CudaDevice::end_run() {
 std::optional<std::vector<std::uint32_t>> CudaDevice::reported(Phase phase) const {
   std::vector<std::uint32_t> subjects;
   for (const auto& rank : gpu_->ranks) {
-    for (const ScannedReport& report : rank->programs[static_cast<std::size_t>(phase)].scan->reports) subjects.push_back(report.subject);
+    for (const ScannedReport& report :
+         rank->programs[static_cast<std::size_t>(phase)].scan->reports)
+      subjects.push_back(report.subject);
   }
   return subjects;
 }
 
-const unsigned char* CudaDevice::read(std::size_t rank, bool on_host, std::uint64_t offset, std::uint64_t bytes) {
+const unsigned char* CudaDevice::read(std::size_t rank, bool on_host, std::uint64_t offset,
+                                      std::uint64_t bytes) {
   GpuRank& from = *gpu_->ranks[rank];
   if (on_host) return from.host + offset;
   bytes_.resize(bytes);
@@ -121,7 +142,8 @@ const unsigned char* CudaDevice::read(std::size_t rank, bool on_host, std::uint6
 
 std::uint64_t CudaDevice::touched_bytes(std::size_t rank) {
   std::uint64_t end = arena_bytes(rank);
-  const unsigned char* const bytes = gpu_->options.check_memory ? read(rank, false, 0, end) : nullptr;
+  const unsigned char* const bytes =
+      gpu_->options.check_memory ? read(rank, false, 0, end) : nullptr;
   if (bytes == nullptr) return 0;
   while (end > 0 && bytes[end - 1] == 0xFF) --end;
   return end;
@@ -129,7 +151,8 @@ std::uint64_t CudaDevice::touched_bytes(std::size_t rank) {
 
 }  // namespace
 
-std::unique_ptr<Device> make_cuda_device(GpuPrograms programs, std::unique_ptr<Driver> driver, std::unique_ptr<Nccl> nccl) {
+std::unique_ptr<Device> make_cuda_device(GpuPrograms programs, std::unique_ptr<Driver> driver,
+                                         std::unique_ptr<Nccl> nccl) {
   return std::make_unique<CudaDevice>(std::move(programs), std::move(driver), std::move(nccl));
 }
 

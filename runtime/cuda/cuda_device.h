@@ -31,6 +31,7 @@ struct GpuPrograms {
 /// `nccl`: carries messages if this process is one of several; null if all ranks are here. A
 /// recorded run enqueues its last step action by action between timers. The functions must outlive
 /// the device.
-std::unique_ptr<Device> make_cuda_device(GpuPrograms programs, std::unique_ptr<Driver> driver, std::unique_ptr<Nccl> nccl = nullptr);
+std::unique_ptr<Device> make_cuda_device(GpuPrograms programs, std::unique_ptr<Driver> driver,
+                                         std::unique_ptr<Nccl> nccl = nullptr);
 
 }  // namespace piper::runtime::cuda

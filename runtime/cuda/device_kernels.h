@@ -11,17 +11,24 @@ struct piper_finding {
 };
 
 // One thread: adds `more` to the number of ended actions. In memory of the host.
-extern "C" __global__ void __launch_bounds__(32, 1) piper_advance(uint32_t* word, uint32_t more) { *(volatile uint32_t*)word = *(volatile uint32_t*)word + more; }
+extern "C" __global__ void __launch_bounds__(32, 1) piper_advance(uint32_t* word, uint32_t more) {
+  *(volatile uint32_t*)word = *(volatile uint32_t*)word + more;
+}
 
 // Blocks of 256, `stride` threads in all: to[i] = the first value of element first + i of a
 // parameter.
 template <class T>
-PIPER_DEVICE void piper_put_first_values(piper_random_key key, uint32_t kind, double scale, uint64_t first, uint64_t elements, uint64_t stride, T* to) {
-  for (uint64_t i = (uint64_t)blockIdx.x * 256 + threadIdx.x; i < elements; i += stride) to[i] = (T)piper_first_value(kind, scale, key, first + i);
+PIPER_DEVICE void piper_put_first_values(piper_random_key key, uint32_t kind, double scale,
+                                         uint64_t first, uint64_t elements, uint64_t stride,
+                                         T* to) {
+  for (uint64_t i = (uint64_t)blockIdx.x * 256 + threadIdx.x; i < elements; i += stride)
+    to[i] = (T)piper_first_value(kind, scale, key, first + i);
 }
-#define PIPER_FIRST_VALUES(suffix, T)                                                                                                                        \
-  extern "C" __global__ void __launch_bounds__(256, 4) piper_initialise_##suffix(piper_random_key key, uint32_t kind, double scale, uint64_t first, uint64_t elements, uint64_t stride, T* to) { \
-    piper_put_first_values(key, kind, scale, first, elements, stride, to);                                                                                   \
+#define PIPER_FIRST_VALUES(suffix, T)                                                              \
+  extern "C" __global__ void __launch_bounds__(256, 4)                                             \
+      piper_initialise_##suffix(piper_random_key key, uint32_t kind, double scale, uint64_t first, \
+                                uint64_t elements, uint64_t stride, T* to) {                       \
+    piper_put_first_values(key, kind, scale, first, elements, stride, to);                         \
   }
 PIPER_FIRST_VALUES(f32, float)
 PIPER_FIRST_VALUES(f64, double)
@@ -30,7 +37,9 @@ PIPER_FIRST_VALUES(i64, int64_t)
 
 // One block of 256: finds the first of `count` numbers outside [0, bound) that is not `ignore`, if
 // `masked`. Writes nothing if there is none.
-extern "C" __global__ void __launch_bounds__(256, 1) piper_check(const int64_t* values, int64_t count, int64_t bound, int64_t ignore, uint32_t masked, piper_finding* to) {
+extern "C" __global__ void __launch_bounds__(256, 1)
+    piper_check(const int64_t* values, int64_t count, int64_t bound, int64_t ignore,
+                uint32_t masked, piper_finding* to) {
   __shared__ int64_t partial[8];
   int64_t first = count;
   for (int64_t i = threadIdx.x; i < count; i += 256) {
@@ -48,7 +57,9 @@ extern "C" __global__ void __launch_bounds__(256, 1) piper_check(const int64_t* 
 }
 
 // One block of 256: counts the numbers among `elements` that are not `ignore`.
-extern "C" __global__ void __launch_bounds__(256, 1) piper_count(const int64_t* values, uint64_t elements, int64_t ignore, uint32_t adds, double* to) {
+extern "C" __global__ void __launch_bounds__(256, 1)
+    piper_count(const int64_t* values, uint64_t elements, int64_t ignore, uint32_t adds,
+                double* to) {
   __shared__ int64_t partial[8];
   int64_t counted = 0;
   for (uint64_t i = threadIdx.x; i < elements; i += 256) counted += values[i] != ignore;
@@ -59,23 +70,33 @@ extern "C" __global__ void __launch_bounds__(256, 1) piper_count(const int64_t* 
 // Blocks of 256, `stride` threads in all: out[m][i] = the sum of in[m][i], the members one after
 // the other, added to the one `out` if `adds`. Outputs may be inputs.
 template <class T>
-PIPER_DEVICE void piper_sum_members(const T* const* in, uint32_t num_in, T* const* out, uint32_t num_out, uint64_t elements, uint64_t stride, uint32_t adds) {
+PIPER_DEVICE void piper_sum_members(const T* const* in, uint32_t num_in, T* const* out,
+                                    uint32_t num_out, uint64_t elements, uint64_t stride,
+                                    uint32_t adds) {
   for (uint64_t i = (uint64_t)blockIdx.x * 256 + threadIdx.x; i < elements; i += stride) {
     T sum = in[0][i];
     for (uint32_t m = 1; m < num_in; ++m) sum = sum + in[m][i];
     for (uint32_t m = 0; m < num_out; ++m) out[m][i] = adds ? (T)(out[m][i] + sum) : sum;
   }
 }
-extern "C" __global__ void __launch_bounds__(256, 2) piper_sum_f32(const float* const* in, uint32_t num_in, float* const* out, uint32_t num_out, uint64_t elements, uint64_t stride, uint32_t adds) {
+extern "C" __global__ void __launch_bounds__(256, 2)
+    piper_sum_f32(const float* const* in, uint32_t num_in, float* const* out, uint32_t num_out,
+                  uint64_t elements, uint64_t stride, uint32_t adds) {
   piper_sum_members(in, num_in, out, num_out, elements, stride, adds);
 }
-extern "C" __global__ void __launch_bounds__(256, 2) piper_sum_f64(const double* const* in, uint32_t num_in, double* const* out, uint32_t num_out, uint64_t elements, uint64_t stride, uint32_t adds) {
+extern "C" __global__ void __launch_bounds__(256, 2)
+    piper_sum_f64(const double* const* in, uint32_t num_in, double* const* out, uint32_t num_out,
+                  uint64_t elements, uint64_t stride, uint32_t adds) {
   piper_sum_members(in, num_in, out, num_out, elements, stride, adds);
 }
-extern "C" __global__ void __launch_bounds__(256, 2) piper_sum_bf16(const piper_bf16* const* in, uint32_t num_in, piper_bf16* const* out, uint32_t num_out, uint64_t elements, uint64_t stride, uint32_t adds) {
+extern "C" __global__ void __launch_bounds__(256, 2)
+    piper_sum_bf16(const piper_bf16* const* in, uint32_t num_in, piper_bf16* const* out,
+                   uint32_t num_out, uint64_t elements, uint64_t stride, uint32_t adds) {
   piper_sum_members(in, num_in, out, num_out, elements, stride, adds);
 }
-extern "C" __global__ void __launch_bounds__(256, 2) piper_sum_i64(const int64_t* const* in, uint32_t num_in, int64_t* const* out, uint32_t num_out, uint64_t elements, uint64_t stride, uint32_t adds) {
+extern "C" __global__ void __launch_bounds__(256, 2)
+    piper_sum_i64(const int64_t* const* in, uint32_t num_in, int64_t* const* out, uint32_t num_out,
+                  uint64_t elements, uint64_t stride, uint32_t adds) {
   piper_sum_members(in, num_in, out, num_out, elements, stride, adds);
 }
 
@@ -104,8 +125,10 @@ PIPER_DEVICE int64_t piper_keys_seen(const piper_attend_sizes& z, int64_t s) {
 
 // Block (batch, head, query): out and lse.
 template <class S, class T>
-PIPER_DEVICE void piper_attend_row(const piper_attend_sizes& z, const T* q, const T* k, const T* v, T* out, S* lse, S* weights) {
-  const int64_t s = blockIdx.x % z.seq, h = blockIdx.x / z.seq % z.heads, b = blockIdx.x / z.seq / z.heads;
+PIPER_DEVICE void piper_attend_row(const piper_attend_sizes& z, const T* q, const T* k, const T* v,
+                                   T* out, S* lse, S* weights) {
+  const int64_t s = blockIdx.x % z.seq, h = blockIdx.x / z.seq % z.heads,
+                b = blockIdx.x / z.seq / z.heads;
   const int64_t g = h / (z.heads / z.kv_heads), end = piper_keys_seen(z, s);
   const int lane = threadIdx.x;
   const T* const query = q + ((b * z.seq + s) * z.heads + h) * z.width;
@@ -114,10 +137,14 @@ PIPER_DEVICE void piper_attend_row(const piper_attend_sizes& z, const T* q, cons
   T* const row = out + ((b * z.seq + s) * z.heads + h) * z.value_width;
   const S scale = (S)z.scale;
   S largest = -piper_infinity((S)0);
-  for (int64_t t = lane; t < end; t += 32) largest = piper_max(largest, scale * piper_dot<S>(query, key + t * z.kv_heads * z.width, z.width));
+  for (int64_t t = lane; t < end; t += 32)
+    largest =
+        piper_max(largest, scale * piper_dot<S>(query, key + t * z.kv_heads * z.width, z.width));
   largest = piper_join_warp<piper_largest, 32>(largest);
   S sum = 0;
-  for (int64_t t = lane; t < end; t += 32) sum += piper_exp(scale * piper_dot<S>(query, key + t * z.kv_heads * z.width, z.width) - largest);
+  for (int64_t t = lane; t < end; t += 32)
+    sum +=
+        piper_exp(scale * piper_dot<S>(query, key + t * z.kv_heads * z.width, z.width) - largest);
   sum = piper_join_warp<piper_sum, 32>(sum);
   if (lane == 0) lse[(b * z.heads + h) * z.seq + s] = largest + piper_log(sum);
   for (int64_t u0 = 0; u0 < z.value_width; u0 += 32) {
@@ -126,11 +153,16 @@ PIPER_DEVICE void piper_attend_row(const piper_attend_sizes& z, const T* q, cons
     for (int64_t t0 = 0; t0 < end; t0 += 32) {
       const int64_t t = t0 + lane;
       __syncthreads();
-      weights[lane] = t < end ? piper_exp(scale * piper_dot<S>(query, key + t * z.kv_heads * z.width, z.width) - largest) / sum : (S)0;
+      weights[lane] =
+          t < end ? piper_exp(scale * piper_dot<S>(query, key + t * z.kv_heads * z.width, z.width) -
+                              largest) /
+                        sum
+                  : (S)0;
       __syncthreads();
       const int64_t last = end - t0 < 32 ? end - t0 : 32;
       if (u < z.value_width) {
-        for (int64_t i = 0; i < last; ++i) total += weights[i] * (S)value[(t0 + i) * z.kv_heads * z.value_width + u];
+        for (int64_t i = 0; i < last; ++i)
+          total += weights[i] * (S)value[(t0 + i) * z.kv_heads * z.value_width + u];
       }
     }
     if (u < z.value_width) row[u] = (T)total;
@@ -150,16 +182,21 @@ template <class S, class T> struct piper_attend_of {
   }
   // The weight of key t for query s of head h, and the gradient of its score times the scale.
   PIPER_MEMBER void weigh(int64_t s, int64_t h, int64_t t, S inner, S* weight, S* change) const {
-    const int64_t g = h / (z.heads / z.kv_heads), query = (b * z.seq + s) * z.heads + h, key = (b * z.keys + t) * z.kv_heads + g;
+    const int64_t g = h / (z.heads / z.kv_heads), query = (b * z.seq + s) * z.heads + h,
+                  key = (b * z.keys + t) * z.kv_heads + g;
     const S score = (S)z.scale * piper_dot<S>(q + query * z.width, k + key * z.width, z.width);
     *weight = piper_exp(score - lse[(b * z.heads + h) * z.seq + s]);
-    *change = *weight * (piper_dot<S>(dout + query * z.value_width, v + key * z.value_width, z.value_width) - inner) * (S)z.scale;
+    *change = *weight *
+              (piper_dot<S>(dout + query * z.value_width, v + key * z.value_width, z.value_width) -
+               inner) *
+              (S)z.scale;
   }
 };
 
 // Block (batch, head, query): dq.
 template <class S, class T>
-PIPER_DEVICE void piper_attend_dq_row(const piper_attend_of<S, T>& of, int64_t h, int64_t s, T* dq, S* changes) {
+PIPER_DEVICE void piper_attend_dq_row(const piper_attend_of<S, T>& of, int64_t h, int64_t s, T* dq,
+                                      S* changes) {
   const piper_attend_sizes& z = of.z;
   const int64_t g = h / (z.heads / z.kv_heads), end = piper_keys_seen(z, s);
   const int lane = threadIdx.x;
@@ -175,7 +212,8 @@ PIPER_DEVICE void piper_attend_dq_row(const piper_attend_of<S, T>& of, int64_t h
       __syncthreads();
       const int64_t last = end - t0 < 32 ? end - t0 : 32;
       if (u < z.width) {
-        for (int64_t i = 0; i < last; ++i) total += changes[i] * (S)of.k[((of.b * z.keys + t0 + i) * z.kv_heads + g) * z.width + u];
+        for (int64_t i = 0; i < last; ++i)
+          total += changes[i] * (S)of.k[((of.b * z.keys + t0 + i) * z.kv_heads + g) * z.width + u];
       }
     }
     if (u < z.width) dq[((of.b * z.seq + s) * z.heads + h) * z.width + u] = total;
@@ -185,9 +223,11 @@ PIPER_DEVICE void piper_attend_dq_row(const piper_attend_of<S, T>& of, int64_t h
 // Block (batch, key head, key): dk and dv, from the queries that attend to the key, head after head
 // of the group.
 template <class S, class T>
-PIPER_DEVICE void piper_attend_dkv_row(const piper_attend_of<S, T>& of, int64_t g, int64_t t, T* dk, T* dv, S* changes, S* weights) {
+PIPER_DEVICE void piper_attend_dkv_row(const piper_attend_of<S, T>& of, int64_t g, int64_t t, T* dk,
+                                       T* dv, S* changes, S* weights) {
   const piper_attend_sizes& z = of.z;
-  const int64_t group = z.heads / z.kv_heads, most = z.width > z.value_width ? z.width : z.value_width;
+  const int64_t group = z.heads / z.kv_heads,
+                most = z.width > z.value_width ? z.width : z.value_width;
   const int64_t behind = t - (z.keys - z.seq), first = !z.causal || behind < 0 ? 0 : behind;
   const int lane = threadIdx.x;
   for (int64_t u0 = 0; u0 < most; u0 += 32) {
@@ -215,22 +255,28 @@ PIPER_DEVICE void piper_attend_dkv_row(const piper_attend_of<S, T>& of, int64_t 
   }
 }
 
-#define PIPER_ATTENTION(suffix, T, S)                                                                                                                         \
-  extern "C" __global__ void __launch_bounds__(32, 16) piper_attend_##suffix(const piper_attend_sizes z, const T* q, const T* k, const T* v, T* out, S* lse) { \
-    __shared__ S weights[32];                                                                                                                                  \
-    piper_attend_row(z, q, k, v, out, lse, weights);                                                                                                           \
-  }                                                                                                                                                            \
-  extern "C" __global__ void __launch_bounds__(32, 16) piper_attend_dq_##suffix(const piper_attend_sizes z, const T* q, const T* k, const T* v, const T* out,  \
-                                                                                const S* lse, const T* dout, T* dq) {                                          \
-    __shared__ S changes[32];                                                                                                                                  \
-    const int64_t s = blockIdx.x % z.seq, h = blockIdx.x / z.seq % z.heads, b = blockIdx.x / z.seq / z.heads;                                                  \
-    piper_attend_dq_row(piper_attend_of<S, T>{z, q, k, v, out, dout, lse, b}, h, s, dq, changes);                                                              \
-  }                                                                                                                                                            \
-  extern "C" __global__ void __launch_bounds__(32, 16) piper_attend_dkv_##suffix(const piper_attend_sizes z, const T* q, const T* k, const T* v, const T* out, \
-                                                                                 const S* lse, const T* dout, T* dk, T* dv) {                                  \
-    __shared__ S changes[32], weights[32];                                                                                                                     \
-    const int64_t g = blockIdx.x % z.kv_heads, t = blockIdx.x / z.kv_heads % z.keys, b = blockIdx.x / z.kv_heads / z.keys;                                     \
-    piper_attend_dkv_row(piper_attend_of<S, T>{z, q, k, v, out, dout, lse, b}, g, t, dk, dv, changes, weights);                                                \
+#define PIPER_ATTENTION(suffix, T, S)                                                             \
+  extern "C" __global__ void __launch_bounds__(32, 16) piper_attend_##suffix(                     \
+      const piper_attend_sizes z, const T* q, const T* k, const T* v, T* out, S* lse) {           \
+    __shared__ S weights[32];                                                                     \
+    piper_attend_row(z, q, k, v, out, lse, weights);                                              \
+  }                                                                                               \
+  extern "C" __global__ void __launch_bounds__(32, 16)                                            \
+      piper_attend_dq_##suffix(const piper_attend_sizes z, const T* q, const T* k, const T* v,    \
+                               const T* out, const S* lse, const T* dout, T* dq) {                \
+    __shared__ S changes[32];                                                                     \
+    const int64_t s = blockIdx.x % z.seq, h = blockIdx.x / z.seq % z.heads,                       \
+                  b = blockIdx.x / z.seq / z.heads;                                               \
+    piper_attend_dq_row(piper_attend_of<S, T>{z, q, k, v, out, dout, lse, b}, h, s, dq, changes); \
+  }                                                                                               \
+  extern "C" __global__ void __launch_bounds__(32, 16)                                            \
+      piper_attend_dkv_##suffix(const piper_attend_sizes z, const T* q, const T* k, const T* v,   \
+                                const T* out, const S* lse, const T* dout, T* dk, T* dv) {        \
+    __shared__ S changes[32], weights[32];                                                        \
+    const int64_t g = blockIdx.x % z.kv_heads, t = blockIdx.x / z.kv_heads % z.keys,              \
+                  b = blockIdx.x / z.kv_heads / z.keys;                                           \
+    piper_attend_dkv_row(piper_attend_of<S, T>{z, q, k, v, out, dout, lse, b}, g, t, dk, dv,      \
+                         changes, weights);                                                       \
   }
 PIPER_ATTENTION(f32, float, float)
 PIPER_ATTENTION(f64, double, double)

@@ -20,7 +20,9 @@ namespace piper::runtime::cuda {
 /// A CUresult; for a product, beyond kProductStatus, a cublasStatus_t; or an attention that
 /// LibTorch refused, or that wanted more than its workspace: text_of explains the last one.
 using Status = int;
-inline constexpr Status kSuccess = 0, kOutOfDeviceMemory = 2, kNotReady = 600, kProductStatus = 100000, kAttentionRefused = 200000, kAttentionOverrun = 200001;
+inline constexpr Status kSuccess = 0, kOutOfDeviceMemory = 2, kNotReady = 600,
+                        kProductStatus = 100000, kAttentionRefused = 200000,
+                        kAttentionOverrun = 200001;
 
 /// The limit of one launch.
 inline constexpr std::uint64_t kMaxBlocks = 0x7FFFFFFF;
@@ -74,20 +76,27 @@ class Driver {
   // ---- work on a stream
   /// Host memory must come from `allocate_host`, and keeps its bytes until the copy has ended.
   virtual Status copy(CudaStream cuda_stream, void* to, const void* from, std::uint64_t bytes) = 0;
-  virtual Status fill(CudaStream cuda_stream, void* to, unsigned char byte, std::uint64_t bytes) = 0;
+  virtual Status fill(CudaStream cuda_stream, void* to, unsigned char byte,
+                      std::uint64_t bytes) = 0;
   /// Writes a word of `allocate_host`.
   virtual Status write(CudaStream cuda_stream, std::uint32_t* to, std::uint32_t value) = 0;
   /// `arguments`: a pointer to each argument, which is read before the call returns. At most
   /// kMaxBlocks.
-  virtual Status launch(CudaStream cuda_stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) = 0;
+  virtual Status launch(CudaStream cuda_stream, Function function, std::uint64_t blocks,
+                        std::uint32_t threads, const void* const* arguments) = 0;
   /// c = a b, or c += a b. The workspace begins at a multiple of PIPER_WORKSPACE_ALIGNMENT and has
   /// at least the bytes given to `plan_product`.
-  virtual Status multiply(CudaStream cuda_stream, Product product, const void* a, const void* b, void* c, void* workspace, std::uint64_t workspace_bytes) = 0;
+  virtual Status multiply(CudaStream cuda_stream, Product product, const void* a, const void* b,
+                          void* c, void* workspace, std::uint64_t workspace_bytes) = 0;
 
   /// LibTorch's attention, by call.form; it allocates only in the workspace.
-  virtual Status attend(CudaStream cuda_stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) = 0;
-  virtual Status attend_grad(CudaStream cuda_stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk,
-                             void* dv, void* workspace, std::uint64_t workspace_bytes) = 0;
+  virtual Status attend(CudaStream cuda_stream, const PiperAttend& call, const void* q,
+                        const void* k, const void* v, void* out, void* lse, void* workspace,
+                        std::uint64_t workspace_bytes) = 0;
+  virtual Status attend_grad(CudaStream cuda_stream, const PiperAttend& call, const void* q,
+                             const void* k, const void* v, const void* out, const void* lse,
+                             const void* dout, void* dq, void* dk, void* dv, void* workspace,
+                             std::uint64_t workspace_bytes) = 0;
 
   // ---- graphs
   /// Work enqueued from now on on the stream, and on streams that wait for its events, becomes a
@@ -112,7 +121,8 @@ class Driver {
   virtual Status find(Module module, const char* name, Function* found) = 0;
   /// Chooses the algorithm of such products for good: one that needs at most `workspace` bytes.
   /// `end`: a PiperGemmEnd.
-  virtual Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* created) = 0;
+  virtual Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace,
+                              Product* created) = 0;
   /// For calls whose form is LibTorch's. `deterministic`: flash attention adds its gradients in one
   /// order. False, with the missing file and where it was looked for.
   virtual bool open_attention(bool deterministic, std::string& reason) = 0;

@@ -23,7 +23,8 @@ class Exchange {
   /// Forgets all arrivals: a capture was given up.
   virtual void part() {}
   /// A member has reached the communication at `position` of its stream. Nonzero after a failure.
-  virtual int arrive(GpuRank& rank, std::uint32_t stream, std::uint32_t action, std::uint32_t position) = 0;
+  virtual int arrive(GpuRank& rank, std::uint32_t stream, std::uint32_t action,
+                     std::uint32_t position) = 0;
   /// The failure of another process, or of a communication in flight, after which nothing is waited
   /// for.
   virtual std::optional<Failure> lost() { return std::nullopt; }

@@ -15,11 +15,17 @@ namespace {
 /// and numbers are those of CUresult.
 bool is_device_failure(Status status) {
   switch (status) {
-    case 214:                      // ECC_UNCORRECTABLE
-    case 700: case 702:            // ILLEGAL_ADDRESS, LAUNCH_TIMEOUT
-    case 710: case 714: case 715:  // ASSERT, HARDWARE_STACK_ERROR, ILLEGAL_INSTRUCTION
-    case 716: case 717: case 718:  // MISALIGNED_ADDRESS, INVALID_ADDRESS_SPACE, INVALID_PC
-    case 719: case 911: return true;  // LAUNCH_FAILED, EXTERNAL_DEVICE
+    case 214:  // ECC_UNCORRECTABLE
+    case 700:
+    case 702:  // ILLEGAL_ADDRESS, LAUNCH_TIMEOUT
+    case 710:
+    case 714:
+    case 715:  // ASSERT, HARDWARE_STACK_ERROR, ILLEGAL_INSTRUCTION
+    case 716:
+    case 717:
+    case 718:  // MISALIGNED_ADDRESS, INVALID_ADDRESS_SPACE, INVALID_PC
+    case 719:
+    case 911: return true;  // LAUNCH_FAILED, EXTERNAL_DEVICE
     default: return false;
   }
 }
@@ -36,25 +42,32 @@ bool Gpu::done(Status status, const char* call, const GpuRank* rank, std::uint32
     failure = device_failure(*this, status);
     return false;
   }
-  failure = Failure{.code = kCudaCallFailed, .message = std::string("`") + call + "` failed on " + driver->device_name() + ": " + driver->text_of(status)};
+  failure = Failure{.code = kCudaCallFailed,
+                    .message = std::string("`") + call + "` failed on " + driver->device_name() +
+                               ": " + driver->text_of(status)};
   if (status == kOutOfDeviceMemory) {
     failure->code = kCudaOutOfMemory;
-    failure->hint = "smaller microbatches, more stages or `replicate` need less per device; `piper show memory` lists the memory of each";
+    failure->hint =
+        "smaller microbatches, more stages or `replicate` need less per device; `piper show memory` lists the memory of each";
   }
   if (rank != nullptr) {
     failure->rank = rank->job->rank;
-    if (action != kNoAction) failure->place = location_of(*rank->ranks[static_cast<std::size_t>(phase)].program, action);
+    if (action != kNoAction)
+      failure->place = location_of(*rank->ranks[static_cast<std::size_t>(phase)].program, action);
   }
   return false;
 }
 
-int Gpu::fail_at(const GpuRank& rank, std::uint32_t action, std::uint32_t code, std::string message, std::string hint, const PiperSourceLocation* where) {
+int Gpu::fail_at(const GpuRank& rank, std::uint32_t action, std::uint32_t code, std::string message,
+                 std::string hint, const PiperSourceLocation* where) {
   if (failure) return 1;
   const PiperRank& active = rank.ranks[static_cast<std::size_t>(phase)];
-  failure = Failure{.code = code, .message = std::move(message), .hint = std::move(hint), .rank = rank.job->rank};
+  failure = Failure{
+      .code = code, .message = std::move(message), .hint = std::move(hint), .rank = rank.job->rank};
   failure->step = active.global_step;
   failure->place = location_of(*active.program, action);
-  if (where != nullptr && where->line != 0) failure->place = location_of(std::move(failure->place.action), *where);
+  if (where != nullptr && where->line != 0)
+    failure->place = location_of(std::move(failure->place.action), *where);
   return 1;
 }
 
@@ -91,7 +104,9 @@ bool Gpu::fork_streams() {
   if (!done(driver->record(origin().ready, origin().cuda_stream), "cuEventRecord")) return false;
   for (const auto& rank : ranks) {
     for (const GpuStream& stream : rank->streams) {
-      if (stream.cuda_stream != origin().cuda_stream && !done(driver->wait(stream.cuda_stream, origin().ready), "cuStreamWaitEvent", rank.get())) return false;
+      if (stream.cuda_stream != origin().cuda_stream &&
+          !done(driver->wait(stream.cuda_stream, origin().ready), "cuStreamWaitEvent", rank.get()))
+        return false;
     }
   }
   return true;
@@ -101,8 +116,10 @@ bool Gpu::join_streams() {
   for (const auto& rank : ranks) {
     for (const GpuStream& stream : rank->streams) {
       if (stream.cuda_stream == origin().cuda_stream) continue;
-      if (!done(driver->record(stream.ready, stream.cuda_stream), "cuEventRecord", rank.get())) return false;
-      if (!done(driver->wait(origin().cuda_stream, stream.ready), "cuStreamWaitEvent", rank.get())) return false;
+      if (!done(driver->record(stream.ready, stream.cuda_stream), "cuEventRecord", rank.get()))
+        return false;
+      if (!done(driver->wait(origin().cuda_stream, stream.ready), "cuStreamWaitEvent", rank.get()))
+        return false;
     }
   }
   return true;
@@ -113,7 +130,10 @@ bool Gpu::upload(GpuRank& rank, unsigned char* to, const void* from, std::uint64
   for (std::uint64_t at = 0; at < bytes; at += kBounceBytes) {
     const std::uint64_t count = std::min(kBounceBytes, bytes - at);
     std::memcpy(bounce, static_cast<const unsigned char*>(from) + at, count);
-    if (!done(driver->copy(cuda_stream, to + at, bounce, count), "cuMemcpyAsync", &rank) || !done(driver->record(transferred, cuda_stream), "cuEventRecord", &rank) || !wait_for(transferred)) return false;
+    if (!done(driver->copy(cuda_stream, to + at, bounce, count), "cuMemcpyAsync", &rank) ||
+        !done(driver->record(transferred, cuda_stream), "cuEventRecord", &rank) ||
+        !wait_for(transferred))
+      return false;
   }
   return true;
 }
@@ -122,7 +142,10 @@ bool Gpu::download(GpuRank& rank, void* to, const unsigned char* from, std::uint
   const CudaStream cuda_stream = rank.streams.front().cuda_stream;
   for (std::uint64_t at = 0; at < bytes; at += kBounceBytes) {
     const std::uint64_t count = std::min(kBounceBytes, bytes - at);
-    if (!done(driver->copy(cuda_stream, bounce, from + at, count), "cuMemcpyAsync", &rank) || !done(driver->record(transferred, cuda_stream), "cuEventRecord", &rank) || !wait_for(transferred)) return false;
+    if (!done(driver->copy(cuda_stream, bounce, from + at, count), "cuMemcpyAsync", &rank) ||
+        !done(driver->record(transferred, cuda_stream), "cuEventRecord", &rank) ||
+        !wait_for(transferred))
+      return false;
     std::memcpy(static_cast<unsigned char*>(to) + at, bounce, count);
   }
   return true;
@@ -133,12 +156,14 @@ bool Gpu::signal(GpuRank& rank, std::uint32_t stream) {
   const std::uint32_t more = own.captured - own.signalled;
   if (more == 0) return true;
   std::vector<std::uint32_t>& signalled_with = rank.program().signalled_with[stream];
-  std::fill(signalled_with.begin() + own.signalled, signalled_with.begin() + own.captured, own.captured - 1);
+  std::fill(signalled_with.begin() + own.signalled, signalled_with.begin() + own.captured,
+            own.captured - 1);
   own.signalled = own.captured;
   own.calls = 0;
   // A graph writes the same word in every launch, so a kernel counts there.
   const void* const arguments[] = {&own.progress, &more};
-  return done(driver->launch(own.cuda_stream, kernels.advance, 1, 1, arguments), "cuLaunchKernel", &rank);
+  return done(driver->launch(own.cuda_stream, kernels.advance, 1, 1, arguments), "cuLaunchKernel",
+              &rank);
 }
 
 int Gpu::end_action(GpuRank& rank, std::uint32_t stream, std::uint32_t action) {
@@ -152,13 +177,20 @@ int Gpu::end_action(GpuRank& rank, std::uint32_t stream, std::uint32_t action) {
     ++own.captured;
     // An action that others wait for, or that may wait for others, is signalled by itself:
     // otherwise an ended action could be taken for one that another waits for.
-    if ((stream != 0 || awaited || own.calls >= kCallsUnsignalled) && !signal(rank, stream)) return 1;
+    if ((stream != 0 || awaited || own.calls >= kCallsUnsignalled) && !signal(rank, stream))
+      return 1;
   } else {
-    if (!done(driver->write(own.cuda_stream, own.progress, static_cast<std::uint32_t>(++own.enqueued)), "cuStreamWriteValue32", &rank, action)) return 1;
+    if (!done(driver->write(own.cuda_stream, own.progress,
+                            static_cast<std::uint32_t>(++own.enqueued)),
+              "cuStreamWriteValue32", &rank, action))
+      return 1;
   }
   if (!awaited) return 0;
   program.recorded[stream][at] = step + 1;
-  return done(driver->record(program.ends[stream][at], own.cuda_stream), "cuEventRecord", &rank, action) ? 0 : 1;
+  return done(driver->record(program.ends[stream][at], own.cuda_stream), "cuEventRecord", &rank,
+              action)
+             ? 0
+             : 1;
 }
 
 }  // namespace piper::runtime::cuda

@@ -36,19 +36,22 @@ struct Gpu;
 
 struct GpuStream {
   CudaStream cuda_stream = nullptr;
-  Event ready = nullptr;               // the inputs of a communication of this stream are ready
+  Event ready = nullptr;  // the inputs of a communication of this stream are ready
   // The low bits of the number of actions ended since the start of the run, written by the device.
   std::uint32_t* progress = nullptr;
-  std::uint64_t enqueued = 0;          // actions whose end was enqueued
+  std::uint64_t enqueued = 0;  // actions whose end was enqueued
   // Its last action is a communication that not all members have reached.
   bool in_comm = false;
   // For a step that is being captured:
 
   // Actions whose end was enqueued, and those whose end the device signals.
   std::uint32_t captured = 0, signalled = 0;
-  std::uint32_t calls = 0;               // since the last signal
+  std::uint32_t calls = 0;  // since the last signal
 
-  std::uint64_t ended() const { return enqueued - static_cast<std::uint32_t>(static_cast<std::uint32_t>(enqueued) - __atomic_load_n(progress, __ATOMIC_ACQUIRE)); }
+  std::uint64_t ended() const {
+    return enqueued - static_cast<std::uint32_t>(static_cast<std::uint32_t>(enqueued) -
+                                                 __atomic_load_n(progress, __ATOMIC_ACQUIRE));
+  }
 };
 
 /// The number of calls that a stream of a graph may run without a signal.
@@ -61,20 +64,20 @@ inline constexpr std::size_t kEndSlots = 3;
 struct StagedLoad {
   std::uint32_t input = 0;
   std::uint64_t first = 0, samples = 0;
-  std::uint64_t offset = 0;            // from the start of a step's part of host memory
+  std::uint64_t offset = 0;  // from the start of a step's part of host memory
 };
 
 /// A rank and one of its two programs.
 struct GpuProgram {
   const PiperEnqueue* role = nullptr;
   const RoleScan* scan = nullptr;
-  std::vector<Function> functions;           // per kernel of the role
+  std::vector<Function> functions;  // per kernel of the role
   // Per stream: of position p in steps of slot s at kEndSlots * p + s; null if no action waits for
   // it.
   std::vector<std::vector<Event>> ends;
   // Beside these: one more than the step of the last record, 0: none.
   std::vector<std::vector<std::uint64_t>> recorded;
-  std::vector<StagedLoad> loads;             // of a captured step
+  std::vector<StagedLoad> loads;  // of a captured step
   // of such a step, per stream: for position p the last position that is signalled with it
   std::vector<std::vector<std::uint32_t>> signalled_with;
 };
@@ -82,19 +85,20 @@ struct GpuProgram {
 struct GpuRank {
   Gpu* gpu = nullptr;
   const PiperJobRank* job = nullptr;
-  std::size_t index = 0;               // among the local ranks
-  unsigned char* arena = nullptr;      // on the device
+  std::size_t index = 0;           // among the local ranks
+  unsigned char* arena = nullptr;  // on the device
   std::uint64_t arena_bytes = 0;
   // The arena in host memory for offloads and fetches; null if the plan has none.
   unsigned char* host = nullptr;
   std::uint64_t host_bytes = 0;
-  unsigned char* draw = nullptr;       // on the device: seed and step
-  unsigned char* staging = nullptr;    // host memory: kStepsInFlight times the part of a step
+  unsigned char* draw = nullptr;     // on the device: seed and step
+  unsigned char* staging = nullptr;  // host memory: kStepsInFlight times the part of a step
   // Offsets, and the size of a step's part.
-  std::uint64_t staged_scalars = 0, staged_loads = 0, staged_reports = 0, staged_findings = 0, staged_step = 0;
+  std::uint64_t staged_scalars = 0, staged_loads = 0, staged_reports = 0, staged_findings = 0,
+                staged_step = 0;
   std::vector<GpuStream> streams;
-  GpuProgram programs[2];              // by Phase
-  PiperRank ranks[2] = {};             // by Phase
+  GpuProgram programs[2];   // by Phase
+  PiperRank ranks[2] = {};  // by Phase
   PiperDevice device{};
   ReportSlots reports;
   FlightFile flight;
@@ -106,7 +110,9 @@ struct GpuRank {
 
   PiperRank& active();
   GpuProgram& program();
-  unsigned char* step_staging(std::uint64_t step) const { return staging + step % kStepsInFlight * staged_step; }
+  unsigned char* step_staging(std::uint64_t step) const {
+    return staging + step % kStepsInFlight * staged_step;
+  }
 };
 
 /// A step of all ranks as a graph, one for even and one for odd steps, whose copies have separate
@@ -131,24 +137,28 @@ struct OwnKernels {
 };
 
 struct Gpu {
-  Gpu(const PiperJob& job, std::unique_ptr<Driver> driver) : job(job), driver(std::move(driver)), times(*this) {}
+  Gpu(const PiperJob& job, std::unique_ptr<Driver> driver)
+      : job(job), driver(std::move(driver)), times(*this) {}
 
   const PiperJob& job;
   std::unique_ptr<Driver> driver;
   Options options;
   std::vector<std::unique_ptr<GpuRank>> ranks;
   OwnKernels kernels;
-  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>, Product> products;
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::uint32_t,
+                      std::uint32_t, std::uint32_t, std::uint32_t>,
+           Product>
+      products;
   // By role and phase.
   std::map<std::pair<const PiperEnqueue*, std::size_t>, std::unique_ptr<RoleScan>> scans;
-  StepGraphs graphs[2];            // by Phase
+  StepGraphs graphs[2];  // by Phase
   StepTimes times;
-  bool capturing = false;          // enqueued work becomes a graph
-  bool behind_steps = false;       // every stream waits for the steps before as a whole
+  bool capturing = false;              // enqueued work becomes a graph
+  bool behind_steps = false;           // every stream waits for the steps before as a whole
   bool in_graph[kStepsInFlight] = {};  // per step in flight: whether it runs as a graph
-  const StepData* data = nullptr;  // of the phase that runs
+  const StepData* data = nullptr;      // of the phase that runs
   Phase phase = Phase::training;
-  std::uint64_t first_step = 0;    // of the run, in training
+  std::uint64_t first_step = 0;     // of the run, in training
   unsigned char* bounce = nullptr;  // host memory for transfers between runs
   Event transferred = nullptr;
   std::optional<Failure> failure;  // the first
@@ -157,10 +167,12 @@ struct Gpu {
 
   /// True if the call succeeded; otherwise keeps the reason. `call`: a function of CUDA; `rank`,
   /// `action`: the caller, if there is one.
-  bool done(Status status, const char* call, const GpuRank* rank = nullptr, std::uint32_t action = kNoAction);
+  bool done(Status status, const char* call, const GpuRank* rank = nullptr,
+            std::uint32_t action = kNoAction);
   /// Keeps a failure at an action, and at the source location `where` if that is not null. Always
   /// 1.
-  int fail_at(const GpuRank& rank, std::uint32_t action, std::uint32_t code, std::string message, std::string hint = {}, const PiperSourceLocation* where = nullptr);
+  int fail_at(const GpuRank& rank, std::uint32_t action, std::uint32_t code, std::string message,
+              std::string hint = {}, const PiperSourceLocation* where = nullptr);
 
   /// The stream on which graphs are captured and launched.
   GpuStream& origin() { return ranks.front()->streams.front(); }
@@ -178,7 +190,9 @@ struct Gpu {
   bool download(GpuRank& rank, void* to, const unsigned char* from, std::uint64_t bytes);
 
   /// The index of an action's end event in GpuProgram::ends.
-  std::size_t end_slot(std::uint32_t position, std::uint64_t step) const { return kEndSlots * std::size_t{position} + (capturing ? kEndSlots - 1 : step % 2); }
+  std::size_t end_slot(std::uint32_t position, std::uint64_t step) const {
+    return kEndSlots * std::size_t{position} + (capturing ? kEndSlots - 1 : step % 2);
+  }
   /// In a step that is being captured: makes the device signal all actions of the stream enqueued
   /// so far. False after a failure.
   bool signal(GpuRank& rank, std::uint32_t stream);

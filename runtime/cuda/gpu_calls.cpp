@@ -17,14 +17,21 @@ CudaStream cuda_stream_of_call(GpuRank& rank, std::uint32_t stream) {
   return rank.streams[stream].cuda_stream;
 }
 
-bool launch(GpuRank& rank, std::uint32_t stream, std::uint32_t action, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) {
-  return blocks == 0 || rank.gpu->done(rank.gpu->driver->launch(cuda_stream_of_call(rank, stream), function, blocks, threads, arguments), "cuLaunchKernel", &rank, action);
+bool launch(GpuRank& rank, std::uint32_t stream, std::uint32_t action, Function function,
+            std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) {
+  return blocks == 0 ||
+         rank.gpu->done(rank.gpu->driver->launch(cuda_stream_of_call(rank, stream), function,
+                                                 blocks, threads, arguments),
+                        "cuLaunchKernel", &rank, action);
 }
 
-int call_begin(PiperDevice* device, PiperRank* active, std::uint32_t stream, std::uint32_t action, const PiperWait* waits, std::uint32_t num_waits) {
+int call_begin(PiperDevice* device, PiperRank* active, std::uint32_t stream, std::uint32_t action,
+               const PiperWait* waits, std::uint32_t num_waits) {
   GpuRank& rank = of(device);
   Gpu& gpu = *rank.gpu;
-  if (rank.streams[stream].in_comm) return gpu.fail_at(rank, action, kBadJob, "an action stands behind a communication whose members come after it");
+  if (rank.streams[stream].in_comm)
+    return gpu.fail_at(rank, action, kBadJob,
+                       "an action stands behind a communication whose members come after it");
   for (std::uint32_t w = 0; w < num_waits; ++w) {
     const PiperWait& wait = waits[w];
     if (active->step < wait.distance || (gpu.behind_steps && wait.distance > 0)) continue;
@@ -32,10 +39,14 @@ int call_begin(PiperDevice* device, PiperRank* active, std::uint32_t stream, std
     const std::size_t at = gpu.end_slot(wait.position, step);
     GpuProgram& program = rank.program();
     // An event that was never recorded would hold up nothing.
-    if (program.recorded[wait.stream][at] != step + 1) return gpu.fail_at(rank, action, kBadJob, "an action waits for one that has not been enqueued");
+    if (program.recorded[wait.stream][at] != step + 1)
+      return gpu.fail_at(rank, action, kBadJob,
+                         "an action waits for one that has not been enqueued");
     // The wait is signalled separately from the actions before it.
     if (gpu.capturing && !gpu.signal(rank, stream)) return 1;
-    if (!gpu.done(gpu.driver->wait(rank.streams[stream].cuda_stream, program.ends[wait.stream][at]), "cuStreamWaitEvent", &rank, action)) return 1;
+    if (!gpu.done(gpu.driver->wait(rank.streams[stream].cuda_stream, program.ends[wait.stream][at]),
+                  "cuStreamWaitEvent", &rank, action))
+      return 1;
   }
   return gpu.times.begin_action(rank, stream, action) ? 0 : 1;
 }
@@ -46,27 +57,39 @@ int call_end(PiperDevice* device, PiperRank*, std::uint32_t stream, std::uint32_
   return stream != 0 ? 0 : rank.gpu->end_action(rank, stream, action);
 }
 
-int call_kernel(PiperDevice* device, PiperRank*, std::uint32_t stream, std::uint32_t action, std::uint32_t kernel, const void* const* arguments) {
+int call_kernel(PiperDevice* device, PiperRank*, std::uint32_t stream, std::uint32_t action,
+                std::uint32_t kernel, const void* const* arguments) {
   GpuRank& rank = of(device);
   const GpuProgram& program = rank.program();
   const PiperKernelEntry& entry = program.role->kernels[kernel];
-  return launch(rank, stream, action, program.functions[kernel], entry.blocks, entry.threads, arguments) ? 0 : 1;
+  return launch(rank, stream, action, program.functions[kernel], entry.blocks, entry.threads,
+                arguments)
+             ? 0
+             : 1;
 }
 
-int call_clear(PiperDevice* device, PiperRank*, std::uint32_t stream, std::uint32_t action, void* at, std::uint64_t bytes) {
+int call_clear(PiperDevice* device, PiperRank*, std::uint32_t stream, std::uint32_t action,
+               void* at, std::uint64_t bytes) {
   GpuRank& rank = of(device);
-  return rank.gpu->done(rank.gpu->driver->fill(cuda_stream_of_call(rank, stream), at, 0, bytes), "cuMemsetD8Async", &rank, action) ? 0 : 1;
+  return rank.gpu->done(rank.gpu->driver->fill(cuda_stream_of_call(rank, stream), at, 0, bytes),
+                        "cuMemsetD8Async", &rank, action)
+             ? 0
+             : 1;
 }
 
-int call_check(PiperDevice* device, PiperRank* active, std::uint32_t stream, std::uint32_t action, const PiperCheck* check, const std::int64_t* values) {
+int call_check(PiperDevice* device, PiperRank* active, std::uint32_t stream, std::uint32_t action,
+               const PiperCheck* check, const std::int64_t* values) {
   GpuRank& rank = of(device);
-  unsigned char* const to = rank.step_staging(active->step) + rank.staged_findings + rank.next_check++ * sizeof(Finding);
-  const void* const arguments[] = {&values, &check->count, &check->bound, &check->ignore, &check->masked, &to};
+  unsigned char* const to =
+      rank.step_staging(active->step) + rank.staged_findings + rank.next_check++ * sizeof(Finding);
+  const void* const arguments[] = {&values,        &check->count,  &check->bound,
+                                   &check->ignore, &check->masked, &to};
   return launch(rank, stream, action, rank.gpu->kernels.check, 1, 256, arguments) ? 0 : 1;
 }
 
-int call_count(PiperDevice* device, PiperRank*, std::uint32_t stream, std::uint32_t action, const std::uint64_t* from, std::uint32_t num_from, std::uint64_t elements, std::int64_t ignore,
-               std::uint64_t to) {
+int call_count(PiperDevice* device, PiperRank*, std::uint32_t stream, std::uint32_t action,
+               const std::uint64_t* from, std::uint32_t num_from, std::uint64_t elements,
+               std::int64_t ignore, std::uint64_t to) {
   GpuRank& rank = of(device);
   unsigned char* const result = rank.arena + to;
   for (std::uint32_t i = 0; i < num_from; ++i) {
@@ -78,21 +101,34 @@ int call_count(PiperDevice* device, PiperRank*, std::uint32_t stream, std::uint3
   return 0;
 }
 
-int call_gemm(PiperDevice* device, PiperRank*, std::uint32_t stream, std::uint32_t action, const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t end,
+int call_gemm(PiperDevice* device, PiperRank*, std::uint32_t stream, std::uint32_t action,
+              const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t end,
               void* workspace, std::uint64_t workspace_bytes) {
   GpuRank& rank = of(device);
   Gpu& gpu = *rank.gpu;
   std::size_t bytes = workspace_bytes;
   std::align(PIPER_WORKSPACE_ALIGNMENT, 0, workspace, bytes);
   const Product product = gpu.products.at(std::tuple_cat(fields(*call), std::tuple(end)));
-  const auto multiply = [&] { return gpu.done(gpu.driver->multiply(cuda_stream_of_call(rank, stream), product, a, b, c, workspace, bytes), "cublasLtMatmul", &rank, action); };
+  const auto multiply = [&] {
+    return gpu.done(
+        gpu.driver->multiply(cuda_stream_of_call(rank, stream), product, a, b, c, workspace, bytes),
+        "cublasLtMatmul", &rank, action);
+  };
   return gpu.times.in_call(rank, stream, action, StepTimes::Call::product, multiply) ? 0 : 1;
 }
 
 /// As runtime/cuda/device_kernels.h declares it.
 struct AttendSizes {
   explicit AttendSizes(const PiperAttend& call)
-      : batch(call.batch), seq(call.seq), keys(call.keys), heads(call.heads), kv_heads(call.kv_heads), width(call.width), value_width(call.value_width), scale(call.scale), causal(call.causal) {}
+      : batch(call.batch),
+        seq(call.seq),
+        keys(call.keys),
+        heads(call.heads),
+        kv_heads(call.kv_heads),
+        width(call.width),
+        value_width(call.value_width),
+        scale(call.scale),
+        causal(call.causal) {}
   std::int64_t batch, seq, keys, heads, kv_heads, width, value_width;
   double scale;
   std::uint32_t causal;
@@ -103,45 +139,62 @@ constexpr std::uint32_t kWarp = 32;
 /// Checks the status of an attention of LibTorch; false after a failure.
 bool attended(GpuRank& rank, std::uint32_t action, Status status) {
   Gpu& gpu = *rank.gpu;
-  if (status != kAttentionRefused && status != kAttentionOverrun) return gpu.done(status, "attention of LibTorch", &rank, action);
-  const char* const hint = "`PIPER_CUDA_ATTENTION=builtin` plans for kernels of piper, slow for long sequences";
-  gpu.fail_at(rank, action, status == kAttentionOverrun ? kWorkspaceOverrun : kLibraryFailed, gpu.driver->text_of(status), hint);
+  if (status != kAttentionRefused && status != kAttentionOverrun)
+    return gpu.done(status, "attention of LibTorch", &rank, action);
+  const char* const hint =
+      "`PIPER_CUDA_ATTENTION=builtin` plans for kernels of piper, slow for long sequences";
+  gpu.fail_at(rank, action, status == kAttentionOverrun ? kWorkspaceOverrun : kLibraryFailed,
+              gpu.driver->text_of(status), hint);
   return false;
 }
 
-int call_attend(PiperDevice* device, PiperRank*, std::uint32_t stream, std::uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse,
-                void* workspace, std::uint64_t workspace_bytes) {
+int call_attend(PiperDevice* device, PiperRank*, std::uint32_t stream, std::uint32_t action,
+                const PiperAttend* call, const void* q, const void* k, const void* v, void* out,
+                void* lse, void* workspace, std::uint64_t workspace_bytes) {
   GpuRank& rank = of(device);
   Gpu& gpu = *rank.gpu;
   const AttendSizes sizes(*call);
   const void* const arguments[] = {&sizes, &q, &k, &v, &out, &lse};
   const auto queries = static_cast<std::uint64_t>(call->batch * call->heads * call->seq);
   const auto attend = [&] {
-    if (call->form == PIPER_ATTEND_BUILTIN) return launch(rank, stream, action, gpu.kernels.attend.at(call->dtype), queries, kWarp, arguments);
-    return attended(rank, action, gpu.driver->attend(cuda_stream_of_call(rank, stream), *call, q, k, v, out, lse, workspace, workspace_bytes));
+    if (call->form == PIPER_ATTEND_BUILTIN)
+      return launch(rank, stream, action, gpu.kernels.attend.at(call->dtype), queries, kWarp,
+                    arguments);
+    return attended(rank, action,
+                    gpu.driver->attend(cuda_stream_of_call(rank, stream), *call, q, k, v, out, lse,
+                                       workspace, workspace_bytes));
   };
   return rank.gpu->times.in_call(rank, stream, action, StepTimes::Call::attention, attend) ? 0 : 1;
 }
 
-int call_attend_grad(PiperDevice* device, PiperRank*, std::uint32_t stream, std::uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, const void* out,
-                     const void* lse, const void* dout, void* dq, void* dk, void* dv, void* workspace, std::uint64_t workspace_bytes) {
+int call_attend_grad(PiperDevice* device, PiperRank*, std::uint32_t stream, std::uint32_t action,
+                     const PiperAttend* call, const void* q, const void* k, const void* v,
+                     const void* out, const void* lse, const void* dout, void* dq, void* dk,
+                     void* dv, void* workspace, std::uint64_t workspace_bytes) {
   GpuRank& rank = of(device);
   Gpu& gpu = *rank.gpu;
   const OwnKernels& kernels = gpu.kernels;
   const AttendSizes sizes(*call);
   const void* const of_queries[] = {&sizes, &q, &k, &v, &out, &lse, &dout, &dq};
   const void* const of_keys[] = {&sizes, &q, &k, &v, &out, &lse, &dout, &dk, &dv};
-  const auto queries = static_cast<std::uint64_t>(call->batch * call->heads * call->seq), keys = static_cast<std::uint64_t>(call->batch * call->kv_heads * call->keys);
+  const auto queries = static_cast<std::uint64_t>(call->batch * call->heads * call->seq),
+             keys = static_cast<std::uint64_t>(call->batch * call->kv_heads * call->keys);
   const auto attend = [&] {
     if (call->form != PIPER_ATTEND_BUILTIN) {
-      return attended(rank, action, gpu.driver->attend_grad(cuda_stream_of_call(rank, stream), *call, q, k, v, out, lse, dout, dq, dk, dv, workspace, workspace_bytes));
+      return attended(
+          rank, action,
+          gpu.driver->attend_grad(cuda_stream_of_call(rank, stream), *call, q, k, v, out, lse, dout,
+                                  dq, dk, dv, workspace, workspace_bytes));
     }
-    return launch(rank, stream, action, kernels.attend_dq.at(call->dtype), queries, kWarp, of_queries) && launch(rank, stream, action, kernels.attend_dkv.at(call->dtype), keys, kWarp, of_keys);
+    return launch(rank, stream, action, kernels.attend_dq.at(call->dtype), queries, kWarp,
+                  of_queries) &&
+           launch(rank, stream, action, kernels.attend_dkv.at(call->dtype), keys, kWarp, of_keys);
   };
   return rank.gpu->times.in_call(rank, stream, action, StepTimes::Call::attention, attend) ? 0 : 1;
 }
 
-int call_load(PiperDevice* device, PiperRank* active, std::uint32_t stream, std::uint32_t action, std::uint32_t input, std::uint64_t first, std::uint64_t samples, std::uint64_t to) {
+int call_load(PiperDevice* device, PiperRank* active, std::uint32_t stream, std::uint32_t action,
+              std::uint32_t input, std::uint64_t first, std::uint64_t samples, std::uint64_t to) {
   GpuRank& rank = of(device);
   Gpu& gpu = *rank.gpu;
   const StagedLoad staged{input, first, samples, rank.staged_loads + rank.loaded};
@@ -153,22 +206,31 @@ int call_load(PiperDevice* device, PiperRank* active, std::uint32_t stream, std:
   } else {
     gpu.data->load(input, active->global_step, first, samples, from);
   }
-  return gpu.done(gpu.driver->copy(cuda_stream_of_call(rank, stream), rank.arena + to, from, bytes), "cuMemcpyAsync", &rank, action) ? 0 : 1;
+  return gpu.done(gpu.driver->copy(cuda_stream_of_call(rank, stream), rank.arena + to, from, bytes),
+                  "cuMemcpyAsync", &rank, action)
+             ? 0
+             : 1;
 }
 
-int call_report(PiperDevice* device, PiperRank* active, std::uint32_t stream, std::uint32_t action, std::uint32_t, const std::uint64_t* from, std::uint32_t num_from, std::uint32_t dtype,
-                std::uint32_t counted) {
+int call_report(PiperDevice* device, PiperRank* active, std::uint32_t stream, std::uint32_t action,
+                std::uint32_t, const std::uint64_t* from, std::uint32_t num_from,
+                std::uint32_t dtype, std::uint32_t counted) {
   GpuRank& rank = of(device);
   Gpu& gpu = *rank.gpu;
-  unsigned char* to = rank.step_staging(active->step) + rank.staged_reports + rank.program().scan->reports[rank.next_report++].offset;
+  unsigned char* to = rank.step_staging(active->step) + rank.staged_reports +
+                      rank.program().scan->reports[rank.next_report++].offset;
   for (std::uint32_t i = 0; i < num_from; ++i, to += 8) {
     const std::uint64_t bytes = counted != 0 && i + 1 == num_from ? 8 : element_bytes(dtype);
-    if (!gpu.done(gpu.driver->copy(cuda_stream_of_call(rank, stream), to, rank.arena + from[i], bytes), "cuMemcpyAsync", &rank, action)) return 1;
+    if (!gpu.done(
+            gpu.driver->copy(cuda_stream_of_call(rank, stream), to, rank.arena + from[i], bytes),
+            "cuMemcpyAsync", &rank, action))
+      return 1;
   }
   return 0;
 }
 
-int call_communicate(PiperDevice* device, PiperRank*, std::uint32_t stream, std::uint32_t action, std::uint32_t position) {
+int call_communicate(PiperDevice* device, PiperRank*, std::uint32_t stream, std::uint32_t action,
+                     std::uint32_t position) {
   GpuRank& rank = of(device);
   return rank.gpu->exchange->arrive(rank, stream, action, position);
 }

@@ -17,13 +17,13 @@ namespace piper::runtime::cuda {
 
 namespace {
 
-constexpr unsigned kMapped = 3;         // CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP
-constexpr unsigned kNonBlocking = 1;    // CU_STREAM_NON_BLOCKING
-constexpr unsigned kWithoutTimes = 2;   // CU_EVENT_DISABLE_TIMING
-constexpr int kOfThisThread = 1;        // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+constexpr unsigned kMapped = 3;        // CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP
+constexpr unsigned kNonBlocking = 1;   // CU_STREAM_NON_BLOCKING
+constexpr unsigned kWithoutTimes = 2;  // CU_EVENT_DISABLE_TIMING
+constexpr int kOfThisThread = 1;       // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
 // CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY: that of the stream on which each was captured.
 constexpr unsigned long long kPriorityOfNodes = 8;
-constexpr Status kInvalidValue = 1;     // CUDA_ERROR_INVALID_VALUE
+constexpr Status kInvalidValue = 1;      // CUDA_ERROR_INVALID_VALUE
 constexpr int kProcessors = 16;          // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 constexpr int kMajor = 75, kMinor = 76;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
 
@@ -50,7 +50,8 @@ unsigned long long address(T* at) {
 
 class GpuDriver final : public Driver {
  public:
-  GpuDriver(const CudaFunctions& functions, TorchChoice torch) : cuda_(functions), torch_choice_(std::move(torch)) {}
+  GpuDriver(const CudaFunctions& functions, TorchChoice torch)
+      : cuda_(functions), torch_choice_(std::move(torch)) {}
 
   ~GpuDriver() override {
     if (abandoned_) {
@@ -88,17 +89,21 @@ class GpuDriver final : public Driver {
     cuda_.cuCtxGetStreamPriorityRange(&least_priority_, &greatest_priority_);
     return {kSuccess, nullptr};
   }
-  bool open_products(const std::string& path, std::string& reason) { return (products_ = CublasLt::open(path, reason)) != nullptr; }
+  bool open_products(const std::string& path, std::string& reason) {
+    return (products_ = CublasLt::open(path, reason)) != nullptr;
+  }
 
   std::string device_name() const override { return name_; }
   int processors() const override { return processors_; }
   std::string text_of(Status status) const override {
     if (status == kAttentionRefused || status == kAttentionOverrun) return torch_->error();
-    if (status >= kProductStatus) return "cublasStatus_t " + std::to_string(status - kProductStatus);
+    if (status >= kProductStatus)
+      return "cublasStatus_t " + std::to_string(status - kProductStatus);
     const char *name = nullptr, *text = nullptr;
     cuda_.cuGetErrorName(status, &name);
     cuda_.cuGetErrorString(status, &text);
-    return std::string(name != nullptr ? name : "CUresult " + std::to_string(status)) + (text != nullptr ? ": " + std::string(text) : "");
+    return std::string(name != nullptr ? name : "CUresult " + std::to_string(status)) +
+           (text != nullptr ? ": " + std::string(text) : "");
   }
 
   Status free_bytes(std::uint64_t* bytes) override {
@@ -132,8 +137,13 @@ class GpuDriver final : public Driver {
 
   Status create_stream(Priority priority, CudaStream* made) override {
     // Smaller numbers go first.
-    const int number = std::max(greatest_priority_, priority == Priority::high ? greatest_priority_ : least_priority_ - static_cast<int>(priority));
-    return create(streams_, made, [&](void** to) { return cuda_.cuStreamCreateWithPriority(to, kNonBlocking, number); });
+    const int number =
+        std::max(greatest_priority_, priority == Priority::high
+                                         ? greatest_priority_
+                                         : least_priority_ - static_cast<int>(priority));
+    return create(streams_, made, [&](void** to) {
+      return cuda_.cuStreamCreateWithPriority(to, kNonBlocking, number);
+    });
   }
   Status create_event(Event* made) override {
     return create(events_, made, [&](void** to) { return cuda_.cuEventCreate(to, kWithoutTimes); });
@@ -147,40 +157,63 @@ class GpuDriver final : public Driver {
     *seconds = 1e-3 * static_cast<double>(milliseconds);
     return status;
   }
-  Status record(Event event, CudaStream cuda_stream) override { return cuda_.cuEventRecord(event, cuda_stream); }
-  Status wait(CudaStream cuda_stream, Event event) override { return cuda_.cuStreamWaitEvent(cuda_stream, event, 0); }
+  Status record(Event event, CudaStream cuda_stream) override {
+    return cuda_.cuEventRecord(event, cuda_stream);
+  }
+  Status wait(CudaStream cuda_stream, Event event) override {
+    return cuda_.cuStreamWaitEvent(cuda_stream, event, 0);
+  }
   Status query(Event event) override { return cuda_.cuEventQuery(event); }
 
-  Status copy(CudaStream cuda_stream, void* to, const void* from, std::uint64_t bytes) override { return cuda_.cuMemcpyAsync(address(to), address(from), bytes, cuda_stream); }
-  Status fill(CudaStream cuda_stream, void* to, unsigned char byte, std::uint64_t bytes) override { return cuda_.cuMemsetD8Async(address(to), byte, bytes, cuda_stream); }
-  Status write(CudaStream cuda_stream, std::uint32_t* to, std::uint32_t value) override { return cuda_.cuStreamWriteValue32_v2(cuda_stream, address(to), value, 0); }
-  Status launch(CudaStream cuda_stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) override {
-    if (blocks > kMaxBlocks) return kInvalidValue;
-    return cuda_.cuLaunchKernel(function, static_cast<unsigned>(blocks), 1, 1, threads, 1, 1, 0, cuda_stream, const_cast<void**>(arguments), nullptr);
+  Status copy(CudaStream cuda_stream, void* to, const void* from, std::uint64_t bytes) override {
+    return cuda_.cuMemcpyAsync(address(to), address(from), bytes, cuda_stream);
   }
-  Status multiply(CudaStream cuda_stream, Product product, const void* a, const void* b, void* c, void* workspace, std::uint64_t) override {
+  Status fill(CudaStream cuda_stream, void* to, unsigned char byte, std::uint64_t bytes) override {
+    return cuda_.cuMemsetD8Async(address(to), byte, bytes, cuda_stream);
+  }
+  Status write(CudaStream cuda_stream, std::uint32_t* to, std::uint32_t value) override {
+    return cuda_.cuStreamWriteValue32_v2(cuda_stream, address(to), value, 0);
+  }
+  Status launch(CudaStream cuda_stream, Function function, std::uint64_t blocks,
+                std::uint32_t threads, const void* const* arguments) override {
+    if (blocks > kMaxBlocks) return kInvalidValue;
+    return cuda_.cuLaunchKernel(function, static_cast<unsigned>(blocks), 1, 1, threads, 1, 1, 0,
+                                cuda_stream, const_cast<void**>(arguments), nullptr);
+  }
+  Status multiply(CudaStream cuda_stream, Product product, const void* a, const void* b, void* c,
+                  void* workspace, std::uint64_t) override {
     return product_status(products_->multiply(product, a, b, c, workspace, cuda_stream));
   }
 
-  Status attend(CudaStream cuda_stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) override {
+  Status attend(CudaStream cuda_stream, const PiperAttend& call, const void* q, const void* k,
+                const void* v, void* out, void* lse, void* workspace,
+                std::uint64_t workspace_bytes) override {
     return torch_->attend(cuda_stream, &call, q, k, v, out, lse, workspace, workspace_bytes);
   }
-  Status attend_grad(CudaStream cuda_stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
-                     void* workspace, std::uint64_t workspace_bytes) override {
-    return torch_->attend_grad(cuda_stream, &call, q, k, v, out, lse, dout, dq, dk, dv, workspace, workspace_bytes);
+  Status attend_grad(CudaStream cuda_stream, const PiperAttend& call, const void* q, const void* k,
+                     const void* v, const void* out, const void* lse, const void* dout, void* dq,
+                     void* dk, void* dv, void* workspace, std::uint64_t workspace_bytes) override {
+    return torch_->attend_grad(cuda_stream, &call, q, k, v, out, lse, dout, dq, dk, dv, workspace,
+                               workspace_bytes);
   }
 
-  Status begin_capture(CudaStream cuda_stream) override { return cuda_.cuStreamBeginCapture_v2(cuda_stream, kOfThisThread); }
+  Status begin_capture(CudaStream cuda_stream) override {
+    return cuda_.cuStreamBeginCapture_v2(cuda_stream, kOfThisThread);
+  }
   Status end_capture(CudaStream cuda_stream, Graph* made) override {
     void* graph = nullptr;
     Status status = cuda_.cuStreamEndCapture(cuda_stream, &graph);
     if (status == kSuccess) {
-      status = create(graphs_, made, [&](void** to) { return cuda_.cuGraphInstantiateWithFlags(to, graph, kPriorityOfNodes); });
+      status = create(graphs_, made, [&](void** to) {
+        return cuda_.cuGraphInstantiateWithFlags(to, graph, kPriorityOfNodes);
+      });
     }
     if (graph != nullptr) cuda_.cuGraphDestroy(graph);
     return status;
   }
-  Status launch_graph(CudaStream cuda_stream, Graph graph) override { return cuda_.cuGraphLaunch(graph, cuda_stream); }
+  Status launch_graph(CudaStream cuda_stream, Graph graph) override {
+    return cuda_.cuGraphLaunch(graph, cuda_stream);
+  }
   void drop_graphs() override {
     for (void* graph : std::exchange(graphs_, {})) cuda_.cuGraphExecDestroy(graph);
   }
@@ -188,7 +221,8 @@ class GpuDriver final : public Driver {
   void abandon() override { abandoned_ = true; }
 
   Status load(const std::string& image, Module* made) override {
-    return create(modules_, made, [&](void** to) { return cuda_.cuModuleLoadData(to, image.data()); });
+    return create(modules_, made,
+                  [&](void** to) { return cuda_.cuModuleLoadData(to, image.data()); });
   }
   Status find(Module module, const char* name, Function* found) override {
     void* function = nullptr;
@@ -196,11 +230,18 @@ class GpuDriver final : public Driver {
     *found = static_cast<Function>(function);
     return status != kSuccess || cuda_.cuFuncLoad == nullptr ? status : cuda_.cuFuncLoad(function);
   }
-  Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) override { return product_status(products_->plan(call, end, workspace, made)); }
-  bool open_attention(bool deterministic, std::string& reason) override { return (torch_ = open_torch_attention(torch_choice_, deterministic, reason)) != nullptr; }
+  Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace,
+                      Product* made) override {
+    return product_status(products_->plan(call, end, workspace, made));
+  }
+  bool open_attention(bool deterministic, std::string& reason) override {
+    return (torch_ = open_torch_attention(torch_choice_, deterministic, reason)) != nullptr;
+  }
 
  private:
-  static Status product_status(int status) { return status == 0 ? kSuccess : kProductStatus + status; }
+  static Status product_status(int status) {
+    return status == 0 ? kSuccess : kProductStatus + status;
+  }
 
   template <typename Handle, typename Create>
   static Status create(std::vector<void*>& list, Handle* made, const Create& create) {
@@ -225,17 +266,24 @@ class GpuDriver final : public Driver {
 };
 
 Failure missing(std::string what) {
-  return {.code = kCudaMissing, .message = std::move(what), .hint = "`piper doctor` lists what was found and what to install; `--device cpu` trains without a GPU"};
+  return {
+      .code = kCudaMissing,
+      .message = std::move(what),
+      .hint =
+          "`piper doctor` lists what was found and what to install; `--device cpu` trains without a GPU"};
 }
 
-std::string spelled(int version) { return "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
+std::string spelled(int version) {
+  return "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
 
 }  // namespace
 
 void set_driver_defaults() {
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (library != nullptr && dlsym(library, "cuFuncLoad") == nullptr) setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+  if (library != nullptr && dlsym(library, "cuFuncLoad") == nullptr)
+    setenv("CUDA_MODULE_LOADING", "EAGER", 0);
 }
 
 std::unique_ptr<Driver> open_gpu(const GpuChoice& choice, Failure& failure) {
@@ -250,10 +298,14 @@ std::unique_ptr<Driver> open_gpu(const GpuChoice& choice, Failure& failure) {
   int version = 0;
   if (functions.cuDriverGetVersion != nullptr) functions.cuDriverGetVersion(&version);
   if (version < choice.least_version || lacking != nullptr) {
-    const std::string what = lacking != nullptr ? ", and lacks `" + std::string(lacking) + "`" : std::string();
-    failure = {.code = kCudaTooOld,
-               .message = "the NVIDIA driver knows " + spelled(version) + what + "; the kernels are built for " + spelled(choice.least_version),
-               .hint = "install a newer driver, or name an older toolkit in `PIPER_CUDA_PATH`, whose NVRTC then builds the kernels"};
+    const std::string what =
+        lacking != nullptr ? ", and lacks `" + std::string(lacking) + "`" : std::string();
+    failure = {
+        .code = kCudaTooOld,
+        .message = "the NVIDIA driver knows " + spelled(version) + what +
+                   "; the kernels are built for " + spelled(choice.least_version),
+        .hint =
+            "install a newer driver, or name an older toolkit in `PIPER_CUDA_PATH`, whose NVRTC then builds the kernels"};
     return nullptr;
   }
   constexpr Status kNoDevice = 100;
@@ -265,9 +317,11 @@ std::unique_ptr<Driver> open_gpu(const GpuChoice& choice, Failure& failure) {
     return nullptr;
   }
   auto driver = std::make_unique<GpuDriver>(functions, choice.torch);
-  const auto [status, call] = started != kSuccess ? std::pair(started, "cuInit") : driver->open(choice.gpu);
+  const auto [status, call] =
+      started != kSuccess ? std::pair(started, "cuInit") : driver->open(choice.gpu);
   if (status != kSuccess) {
-    failure = {.code = kCudaCallFailed, .message = std::string("`") + call + "` failed: " + driver->text_of(status)};
+    failure = {.code = kCudaCallFailed,
+               .message = std::string("`") + call + "` failed: " + driver->text_of(status)};
     return nullptr;
   }
   std::string reason = choice.no_cublas_lt;

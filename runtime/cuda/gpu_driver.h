@@ -12,9 +12,9 @@
 namespace piper::runtime::cuda {
 
 struct GpuChoice {
-  int gpu = 0;                  // among those that the driver lists
-  std::string cublas_lt;        // the file of cuBLASLt
-  std::string no_cublas_lt;     // the reason if there is none
+  int gpu = 0;               // among those that the driver lists
+  std::string cublas_lt;     // the file of cuBLASLt
+  std::string no_cublas_lt;  // the reason if there is none
   // LibTorch's attention for this GPU; opened for programs that use it.
   TorchChoice torch;
   // The minimum version of CUDA that the driver must support: 1000 * major + 10 * minor.

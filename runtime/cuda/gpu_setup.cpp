@@ -17,16 +17,20 @@ constexpr std::uint64_t kLine = 64;
 
 class SetUp {
  public:
-  SetUp(Gpu& gpu, const GpuPrograms& programs) : gpu_(gpu), driver_(*gpu.driver), programs_(programs) {}
+  SetUp(Gpu& gpu, const GpuPrograms& programs)
+      : gpu_(gpu), driver_(*gpu.driver), programs_(programs) {}
 
   std::optional<Failure> run(const std::string& out_folder) {
-    if (!load_kernels() || !host_memory(Gpu::kBounceBytes, gpu_.bounce) || !gpu_.done(driver_.create_event(&gpu_.transferred), "cuEventCreate")) return gpu_.failure;
+    if (!load_kernels() || !host_memory(Gpu::kBounceBytes, gpu_.bounce) ||
+        !gpu_.done(driver_.create_event(&gpu_.transferred), "cuEventCreate"))
+      return gpu_.failure;
     for (std::uint32_t r = 0; r < gpu_.job.num_ranks; ++r) {
       GpuRank& rank = *gpu_.ranks.emplace_back(std::make_unique<GpuRank>());
       rank.gpu = &gpu_;
       rank.index = r;
       rank.job = &gpu_.job.ranks[r];
-      if (auto failure = rank.flight.open(flight_path(out_folder, rank.job->rank), rank.job->rank)) return failure;
+      if (auto failure = rank.flight.open(flight_path(out_folder, rank.job->rank), rank.job->rank))
+        return failure;
       rank.reports.prepare(gpu_.job);
       for (const Phase phase : {Phase::training, Phase::evaluation}) {
         if (auto failure = bind(rank, phase)) return failure;
@@ -42,12 +46,17 @@ class SetUp {
       if (!first_values(*rank)) return gpu_.failure;
     }
     if (auto failure = gpu_.exchange->connect(Phase::training)) return failure;
-    return gpu_.job.ranks[0].evaluation != nullptr ? gpu_.exchange->connect(Phase::evaluation) : std::nullopt;
+    return gpu_.job.ranks[0].evaluation != nullptr ? gpu_.exchange->connect(Phase::evaluation)
+                                                   : std::nullopt;
   }
 
  private:
-  bool host_memory(std::uint64_t bytes, unsigned char*& to) { return gpu_.done(driver_.allocate_host(bytes, &to), "cuMemHostAlloc"); }
-  bool device_memory(std::uint64_t bytes, unsigned char*& to, const GpuRank& rank) { return gpu_.done(driver_.allocate(std::max(bytes, kLine), &to), "cuMemAlloc", &rank); }
+  bool host_memory(std::uint64_t bytes, unsigned char*& to) {
+    return gpu_.done(driver_.allocate_host(bytes, &to), "cuMemHostAlloc");
+  }
+  bool device_memory(std::uint64_t bytes, unsigned char*& to, const GpuRank& rank) {
+    return gpu_.done(driver_.allocate(std::max(bytes, kLine), &to), "cuMemAlloc", &rank);
+  }
 
   // ---- kernels
 
@@ -58,12 +67,19 @@ class SetUp {
       modules_.push_back(module);
     }
     OwnKernels& own = gpu_.kernels;
-    if (!find("piper_check", own.check) || !find("piper_count", own.count) || !find("piper_advance", own.advance)) return false;
+    if (!find("piper_check", own.check) || !find("piper_count", own.count) ||
+        !find("piper_advance", own.advance))
+      return false;
     for (std::uint32_t dtype = 0; dtype_name(dtype) != nullptr; ++dtype) {
       const std::string suffix = std::string("_") + dtype_name(dtype);
-      if (!find("piper_initialise" + suffix, own.initialise[dtype]) || !find("piper_sum" + suffix, own.sums[dtype])) return false;
+      if (!find("piper_initialise" + suffix, own.initialise[dtype]) ||
+          !find("piper_sum" + suffix, own.sums[dtype]))
+        return false;
       if (!is_floating(dtype)) continue;
-      if (!find("piper_attend" + suffix, own.attend[dtype]) || !find("piper_attend_dq" + suffix, own.attend_dq[dtype]) || !find("piper_attend_dkv" + suffix, own.attend_dkv[dtype])) return false;
+      if (!find("piper_attend" + suffix, own.attend[dtype]) ||
+          !find("piper_attend_dq" + suffix, own.attend_dq[dtype]) ||
+          !find("piper_attend_dkv" + suffix, own.attend_dkv[dtype]))
+        return false;
     }
     return true;
   }
@@ -81,7 +97,9 @@ class SetUp {
       functions_[name] = function;
       return true;
     }
-    gpu_.failure = Failure{.code = kCudaCallFailed, .message = "`cuModuleGetFunction` does not find the kernel `" + name + "`: " + driver_.text_of(status)};
+    gpu_.failure = Failure{.code = kCudaCallFailed,
+                           .message = "`cuModuleGetFunction` does not find the kernel `" + name +
+                                      "`: " + driver_.text_of(status)};
     return false;
   }
 
@@ -101,11 +119,13 @@ class SetUp {
     std::unique_ptr<RoleScan>& scan = scans_[{program.role, p}];
     if (!scan) {
       scan = std::make_unique<RoleScan>();
-      if (auto failure = scan_role(*program.role, gpu_.job, *rank.job, evaluation, *scan)) return failure;
+      if (auto failure = scan_role(*program.role, gpu_.job, *rank.job, evaluation, *scan))
+        return failure;
     }
     program.scan = scan.get();
     for (std::uint32_t k = 0; k < program.role->num_kernels; ++k) {
-      if (!find(program.role->kernels[k].name, program.functions.emplace_back())) return gpu_.failure;
+      if (!find(program.role->kernels[k].name, program.functions.emplace_back()))
+        return gpu_.failure;
     }
     rank.arena_bytes = std::max(rank.arena_bytes, active.program->arena_bytes);
     rank.host_bytes = std::max(rank.host_bytes, active.program->host_bytes);
@@ -122,11 +142,20 @@ class SetUp {
     if (!gpu_.done(driver_.free_bytes(&free), "cuMemGetInfo")) return gpu_.failure;
     const std::uint64_t libraries = driver_.library_bytes() + gpu_.exchange->library_bytes();
     if (needed + libraries <= free) return std::nullopt;
-    const std::string taken = libraries > 0 ? ", of which libraries take about `" + std::to_string(libraries) + "`" : "";
-    const std::string ranks = gpu_.ranks.size() == 1 ? "one arena" : std::to_string(gpu_.ranks.size()) + " arenas";
-    return Failure{.code = kCudaOutOfMemory,
-                   .message = ranks + " of `" + std::to_string(needed) + "` bytes in all do not fit on " + gpu_.driver->device_name() + ", which has `" + std::to_string(free) + "` free" + taken,
-                   .hint = std::string(gpu_.job.world > 1 && gpu_.job.num_ranks > 1 ? "all ranks run on one GPU here; " : "") + "smaller microbatches need less, and `piper show memory` lists the memory of each rank"};
+    const std::string taken =
+        libraries > 0 ? ", of which libraries take about `" + std::to_string(libraries) + "`" : "";
+    const std::string ranks =
+        gpu_.ranks.size() == 1 ? "one arena" : std::to_string(gpu_.ranks.size()) + " arenas";
+    return Failure{
+        .code = kCudaOutOfMemory,
+        .message = ranks + " of `" + std::to_string(needed) + "` bytes in all do not fit on " +
+                   gpu_.driver->device_name() + ", which has `" + std::to_string(free) + "` free" +
+                   taken,
+        .hint =
+            std::string(gpu_.job.world > 1 && gpu_.job.num_ranks > 1
+                            ? "all ranks run on one GPU here; "
+                            : "") +
+            "smaller microbatches need less, and `piper show memory` lists the memory of each rank"};
   }
 
   bool allocate(GpuRank& rank) {
@@ -146,7 +175,9 @@ class SetUp {
     rank.staged_reports = rank.staged_loads + loads;
     rank.staged_findings = rank.staged_reports + reports;
     rank.staged_step = aligned(rank.staged_findings + checks * sizeof(Finding));
-    if (!device_memory(rank.arena_bytes, rank.arena, rank) || !device_memory(2 * sizeof(std::uint64_t), rank.draw, rank)) return false;
+    if (!device_memory(rank.arena_bytes, rank.arena, rank) ||
+        !device_memory(2 * sizeof(std::uint64_t), rank.draw, rank))
+      return false;
     if (!host_memory(kStepsInFlight * rank.staged_step, rank.staging)) return false;
     if (rank.host_bytes > 0 && !host_memory(rank.host_bytes, rank.host)) return false;
     for (PiperRank& active : rank.ranks) {
@@ -163,7 +194,10 @@ class SetUp {
     for (std::size_t q = 0; q < count; ++q) {
       GpuStream& stream = rank.streams.emplace_back();
       stream.progress = reinterpret_cast<std::uint32_t*>(words + q * kLine);
-      if (!gpu_.done(driver_.create_stream(priority_of(rank, q), &stream.cuda_stream), "cuStreamCreateWithPriority", &rank) || !gpu_.done(driver_.create_event(&stream.ready), "cuEventCreate", &rank)) return false;
+      if (!gpu_.done(driver_.create_stream(priority_of(rank, q), &stream.cuda_stream),
+                     "cuStreamCreateWithPriority", &rank) ||
+          !gpu_.done(driver_.create_event(&stream.ready), "cuEventCreate", &rank))
+        return false;
     }
     for (Event& event : rank.step_ends) {
       if (!gpu_.done(driver_.create_event(&event), "cuEventCreate", &rank)) return false;
@@ -174,7 +208,11 @@ class SetUp {
   /// Communication has priority on the device: others wait for it.
   static Priority priority_of(const GpuRank& rank, std::size_t stream) {
     if (stream == 0) return Priority::compute;
-    const bool high = std::any_of(std::begin(rank.ranks), std::end(rank.ranks), [&](const PiperRank& of) { return of.program != nullptr && stream < of.program->num_streams && of.program->streams[stream].high_priority != 0; });
+    const bool high =
+        std::any_of(std::begin(rank.ranks), std::end(rank.ranks), [&](const PiperRank& of) {
+          return of.program != nullptr && stream < of.program->num_streams &&
+                 of.program->streams[stream].high_priority != 0;
+        });
     return high ? Priority::high : Priority::communication;
   }
 
@@ -186,7 +224,9 @@ class SetUp {
         program.recorded.emplace_back(kEndSlots * awaited.size(), 0);
         program.signalled_with.emplace_back(awaited.size(), 0);
         for (std::size_t at = 0; at < ends.size(); ++at) {
-          if (awaited[at / kEndSlots] != 0 && !gpu_.done(driver_.create_event(&ends[at]), "cuEventCreate", &rank)) return false;
+          if (awaited[at / kEndSlots] != 0 &&
+              !gpu_.done(driver_.create_event(&ends[at]), "cuEventCreate", &rank))
+            return false;
         }
       }
     }
@@ -196,9 +236,13 @@ class SetUp {
   bool plan_products() {
     for (const auto& [key, scan] : scans_) {
       for (const ScannedProduct& product : scan->products) {
-        Product& made = gpu_.products[std::tuple_cat(fields(product.call), std::tuple(product.end))];
+        Product& made =
+            gpu_.products[std::tuple_cat(fields(product.call), std::tuple(product.end))];
         if (made != nullptr) continue;
-        if (!gpu_.done(driver_.plan_product(product.call, product.end, product.workspace - PIPER_WORKSPACE_ALIGNMENT, &made), "cublasLtMatmulAlgoGetHeuristic")) return false;
+        if (!gpu_.done(driver_.plan_product(product.call, product.end,
+                                            product.workspace - PIPER_WORKSPACE_ALIGNMENT, &made),
+                       "cublasLtMatmulAlgoGetHeuristic"))
+          return false;
       }
     }
     return true;
@@ -206,18 +250,28 @@ class SetUp {
 
   /// Called before anything is allocated, so that a missing library is reported first.
   std::optional<Failure> open_attention() {
-    if (std::none_of(scans_.begin(), scans_.end(), [](const auto& each) { return each.second->torch_attention; })) return std::nullopt;
-    if (driver_.processors() > PIPER_MOST_PROCESSORS && std::any_of(scans_.begin(), scans_.end(), [](const auto& each) { return each.second->flash_attention; })) {
-      return Failure{.code = kCudaMissing,
-                     .message = driver_.device_name() + " has `" + std::to_string(driver_.processors()) + "` multiprocessors, and workspaces of flash attention are planned for GPUs of up to `" +
-                                std::to_string(PIPER_MOST_PROCESSORS) + "`",
-                     .hint = "`PIPER_CUDA_ATTENTION=builtin` plans for kernels of piper, slow for long sequences"};
+    if (std::none_of(scans_.begin(), scans_.end(),
+                     [](const auto& each) { return each.second->torch_attention; }))
+      return std::nullopt;
+    if (driver_.processors() > PIPER_MOST_PROCESSORS &&
+        std::any_of(scans_.begin(), scans_.end(),
+                    [](const auto& each) { return each.second->flash_attention; })) {
+      return Failure{
+          .code = kCudaMissing,
+          .message =
+              driver_.device_name() + " has `" + std::to_string(driver_.processors()) +
+              "` multiprocessors, and workspaces of flash attention are planned for GPUs of up to `" +
+              std::to_string(PIPER_MOST_PROCESSORS) + "`",
+          .hint =
+              "`PIPER_CUDA_ATTENTION=builtin` plans for kernels of piper, slow for long sequences"};
     }
     std::string reason;
     if (driver_.open_attention(gpu_.options.cuda_deterministic, reason)) return std::nullopt;
-    return Failure{.code = kCudaMissing,
-                   .message = "LibTorch for CUDA, whose attention the program uses, is not here: " + reason,
-                   .hint = "`piper doctor` says what to install; `PIPER_CUDA_ATTENTION=builtin` plans for kernels of piper, slow for long sequences"};
+    return Failure{
+        .code = kCudaMissing,
+        .message = "LibTorch for CUDA, whose attention the program uses, is not here: " + reason,
+        .hint =
+            "`piper doctor` says what to install; `PIPER_CUDA_ATTENTION=builtin` plans for kernels of piper, slow for long sequences"};
   }
 
   /// Computed on the device: the state of a large model is mostly zeros, and would take a host and
@@ -226,38 +280,55 @@ class SetUp {
     const PiperProgram& program = *rank.job->program;
     if (gpu_.options.check_memory && !poison(rank)) return false;
     const CudaStream cuda_stream = rank.streams.front().cuda_stream;
-    if (!gpu_.done(driver_.fill(cuda_stream, rank.arena, 0, program.state_bytes), "cuMemsetD8Async", &rank)) return false;
+    if (!gpu_.done(driver_.fill(cuda_stream, rank.arena, 0, program.state_bytes), "cuMemsetD8Async",
+                   &rank))
+      return false;
     for (const FirstValues& values : first_values_of(program, rank.job->intervals)) {
       if (!put(rank, cuda_stream, values)) return false;
     }
     // Any stream may read them first.
-    return gpu_.done(driver_.record(gpu_.transferred, cuda_stream), "cuEventRecord", &rank) && gpu_.wait_for(gpu_.transferred);
+    return gpu_.done(driver_.record(gpu_.transferred, cuda_stream), "cuEventRecord", &rank) &&
+           gpu_.wait_for(gpu_.transferred);
   }
 
   bool put(GpuRank& rank, CudaStream cuda_stream, const FirstValues& values) {
     const std::uint64_t elements = values.elements.end - values.elements.first;
     if (elements == 0) return true;
     constexpr std::uint64_t kThreads = 256, kMaxBlocks = 4096;
-    const std::uint64_t blocks = std::min((elements + kThreads - 1) / kThreads, kMaxBlocks), stride = blocks * kThreads;
+    const std::uint64_t blocks = std::min((elements + kThreads - 1) / kThreads, kMaxBlocks),
+                        stride = blocks * kThreads;
     const piper_random_key key = first_values_key(*values.param, gpu_.job.seed);
-    unsigned char* const to = (values.on_host ? rank.host : rank.arena) + values.offset + values.elements.at * element_bytes(values.dtype);
-    const void* const arguments[] = {&key, &values.param->init, &values.param->scale, &values.elements.first, &elements, &stride, &to};
-    return gpu_.done(driver_.launch(cuda_stream, gpu_.kernels.initialise.at(values.dtype), blocks, kThreads, arguments), "cuLaunchKernel", &rank);
+    unsigned char* const to = (values.on_host ? rank.host : rank.arena) + values.offset +
+                              values.elements.at * element_bytes(values.dtype);
+    const void* const arguments[] = {
+        &key, &values.param->init, &values.param->scale, &values.elements.first, &elements, &stride,
+        &to};
+    return gpu_.done(driver_.launch(cuda_stream, gpu_.kernels.initialise.at(values.dtype), blocks,
+                                    kThreads, arguments),
+                     "cuLaunchKernel", &rank);
   }
 
   /// All ones are NaN: a read of unwritten memory shows.
-  bool poison(GpuRank& rank) { return gpu_.done(driver_.fill(rank.streams.front().cuda_stream, rank.arena, 0xFF, rank.arena_bytes), "cuMemsetD8Async", &rank); }
+  bool poison(GpuRank& rank) {
+    return gpu_.done(
+        driver_.fill(rank.streams.front().cuda_stream, rank.arena, 0xFF, rank.arena_bytes),
+        "cuMemsetD8Async", &rank);
+  }
 
   Gpu& gpu_;
   Driver& driver_;
   const GpuPrograms& programs_;
   std::vector<Module> modules_;
   std::map<std::string, Function> functions_;
-  std::map<std::pair<const PiperEnqueue*, std::size_t>, std::unique_ptr<RoleScan>>& scans_ = gpu_.scans;
+  std::map<std::pair<const PiperEnqueue*, std::size_t>, std::unique_ptr<RoleScan>>& scans_ =
+      gpu_.scans;
 };
 
 }  // namespace
 
-std::optional<Failure> set_up(Gpu& gpu, const GpuPrograms& programs, const std::string& out_folder) { return SetUp(gpu, programs).run(out_folder); }
+std::optional<Failure> set_up(Gpu& gpu, const GpuPrograms& programs,
+                              const std::string& out_folder) {
+  return SetUp(gpu, programs).run(out_folder);
+}
 
 }  // namespace piper::runtime::cuda

@@ -28,9 +28,12 @@ void GpuSteps::put_in_one_order(Phase phase) {
   std::vector<Place> places;
   for (const auto& rank : gpu_.ranks) {
     const PiperEnqueue& role = *rank->programs[static_cast<std::size_t>(phase)].role;
-    for (std::uint32_t a = 0; a < role.num_actions; ++a) places.push_back({role.places[a], static_cast<std::uint32_t>(rank->index), a});
+    for (std::uint32_t a = 0; a < role.num_actions; ++a)
+      places.push_back({role.places[a], static_cast<std::uint32_t>(rank->index), a});
   }
-  std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return std::tie(a.place, a.rank, a.action) < std::tie(b.place, b.rank, b.action); });
+  std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
+    return std::tie(a.place, a.rank, a.action) < std::tie(b.place, b.rank, b.action);
+  });
   std::vector<StepRange>& ranges = pieces_[static_cast<std::size_t>(phase)];
   for (const Place& each : places) {
     GpuRank* const rank = gpu_.ranks[each.rank].get();
@@ -54,7 +57,8 @@ void GpuSteps::begin_run(const DeviceRun& run) {
       stream.enqueued = 0;
       stream.in_comm = false;
     }
-    for (std::vector<std::uint64_t>& recorded : rank->program().recorded) std::fill(recorded.begin(), recorded.end(), 0);
+    for (std::vector<std::uint64_t>& recorded : rank->program().recorded)
+      std::fill(recorded.begin(), recorded.end(), 0);
   }
 }
 
@@ -78,7 +82,10 @@ bool GpuSteps::enqueue(std::uint64_t step) {
   gpu_.times.end();
   if (!enqueued) return false;
   for (const auto& rank : gpu_.ranks) {
-    if (!gpu_.done(driver_.record(rank->step_ends[step % kStepsInFlight], rank->streams.front().cuda_stream), "cuEventRecord", rank.get())) return false;
+    if (!gpu_.done(driver_.record(rank->step_ends[step % kStepsInFlight],
+                                  rank->streams.front().cuda_stream),
+                   "cuEventRecord", rank.get()))
+      return false;
   }
   return true;
 }
@@ -91,8 +98,12 @@ bool GpuSteps::enqueue_actions(std::uint64_t step) {
   }
   for (const StepRange& range : pieces_[static_cast<std::size_t>(gpu_.phase)]) {
     const PiperEnqueue& role = *range.rank->program().role;
-    if (role.enqueue(&role, &range.rank->device, &range.rank->active(), range.first, range.last) == 0) continue;
-    if (!gpu_.failure) gpu_.fail_at(*range.rank, range.first, kActionFailed, "the enqueuing function failed and gave no reason");
+    if (role.enqueue(&role, &range.rank->device, &range.rank->active(), range.first, range.last) ==
+        0)
+      continue;
+    if (!gpu_.failure)
+      gpu_.fail_at(*range.rank, range.first, kActionFailed,
+                   "the enqueuing function failed and gave no reason");
     return false;
   }
   return true;
@@ -106,7 +117,8 @@ void GpuSteps::stage(GpuRank& rank, std::uint64_t step) {
   active.global_step = gpu_.first_step + step;
   active.flight->step = active.global_step;
   unsigned char* const staging = rank.step_staging(step);
-  std::memset(staging + rank.staged_findings, 0, rank.program().scan->checks.size() * sizeof(Finding));
+  std::memset(staging + rank.staged_findings, 0,
+              rank.program().scan->checks.size() * sizeof(Finding));
   const std::uint64_t draw[] = {gpu_.job.seed, active.global_step};
   static_assert(sizeof draw == kDrawBytes);
   std::memcpy(staging + staged_draw(rank), draw, sizeof draw);
@@ -121,9 +133,13 @@ bool GpuSteps::begin_step(GpuRank& rank, std::uint64_t step) {
   rank.next_check = rank.next_report = 0;
   const unsigned char* const staging = rank.step_staging(step);
   const CudaStream cuda_stream = rank.streams.front().cuda_stream;
-  const auto put = [&](unsigned char* to, const unsigned char* from, std::uint64_t bytes) { return gpu_.done(driver_.copy(cuda_stream, to, from, bytes), "cuMemcpyAsync", &rank); };
+  const auto put = [&](unsigned char* to, const unsigned char* from, std::uint64_t bytes) {
+    return gpu_.done(driver_.copy(cuda_stream, to, from, bytes), "cuMemcpyAsync", &rank);
+  };
   return put(rank.draw, staging + staged_draw(rank), kDrawBytes) &&
-         (gpu_.phase != Phase::training || put(rank.arena + rank.active().program->scalars_offset, staging + rank.staged_scalars, sizeof(PiperScalars)));
+         (gpu_.phase != Phase::training ||
+          put(rank.arena + rank.active().program->scalars_offset, staging + rank.staged_scalars,
+              sizeof(PiperScalars)));
 }
 
 // ---- read back
@@ -141,7 +157,9 @@ bool GpuSteps::take_in(std::uint64_t step) {
   }
   for (const auto& rank : gpu_.ranks) {
     if (!keep_reports(*rank, step)) return false;
-    for (std::uint32_t q = 0; q < rank->active().program->num_streams; ++q) rank->flight.record()->started[q] = rank->flight.record()->ended[q] = rank->streams[q].ended();
+    for (std::uint32_t q = 0; q < rank->active().program->num_streams; ++q)
+      rank->flight.record()->started[q] = rank->flight.record()->ended[q] =
+          rank->streams[q].ended();
   }
   return true;
 }
@@ -154,11 +172,16 @@ void GpuSteps::look(std::uint64_t step) {
 
 /// Fails at the first of all checks that found an index out of range.
 bool GpuSteps::look_at_checks(const GpuRank& rank, std::uint64_t step) {
-  const auto* findings = reinterpret_cast<const Finding*>(rank.step_staging(step) + rank.staged_findings);
-  const std::vector<ScannedCheck>& checks = rank.programs[static_cast<std::size_t>(gpu_.phase)].scan->checks;
+  const auto* findings =
+      reinterpret_cast<const Finding*>(rank.step_staging(step) + rank.staged_findings);
+  const std::vector<ScannedCheck>& checks =
+      rank.programs[static_cast<std::size_t>(gpu_.phase)].scan->checks;
   for (std::size_t c = 0; c < checks.size(); ++c) {
     if (findings[c].found == 0) continue;
-    gpu_.fail_at(rank, checks[c].action, kActionFailed, std::string(checks[c].check->message) + ": `" + std::to_string(findings[c].value) + "`", {}, &checks[c].check->where);
+    gpu_.fail_at(
+        rank, checks[c].action, kActionFailed,
+        std::string(checks[c].check->message) + ": `" + std::to_string(findings[c].value) + "`", {},
+        &checks[c].check->where);
     gpu_.failure->step = gpu_.first_step + step;
     return false;
   }
@@ -172,11 +195,15 @@ bool GpuSteps::keep_reports(GpuRank& rank, std::uint64_t step) {
     values_.clear();
     for (std::uint32_t i = 0; i < report.count; ++i) {
       const unsigned char* const from = staged + report.offset + 8 * i;
-      values_.push_back(element_as_double(from, report.counted && i + 1 == report.count ? std::uint32_t{PIPER_F64} : report.dtype, 0));
+      values_.push_back(element_as_double(
+          from, report.counted && i + 1 == report.count ? std::uint32_t{PIPER_F64} : report.dtype,
+          0));
     }
-    auto failure = rank.reports.keep(gpu_.job, gpu_.phase, step, gpu_.first_step + step, report.subject, values_.data(), report.count);
+    auto failure = rank.reports.keep(gpu_.job, gpu_.phase, step, gpu_.first_step + step,
+                                     report.subject, values_.data(), report.count);
     if (!failure) continue;
-    gpu_.fail_at(rank, report.action, failure->code, std::move(failure->message), std::move(failure->hint));
+    gpu_.fail_at(rank, report.action, failure->code, std::move(failure->message),
+                 std::move(failure->hint));
     gpu_.failure->step = gpu_.first_step + step;
     return false;
   }

@@ -44,7 +44,7 @@ class GpuSteps {
   Gpu& gpu_;
   Driver& driver_;
   std::vector<StepRange> pieces_[2];  // by Phase
-  std::uint64_t timed_step_ = 0;  // one more than the step that is timed; 0: none
+  std::uint64_t timed_step_ = 0;      // one more than the step that is timed; 0: none
   std::vector<double> values_;
 };
 

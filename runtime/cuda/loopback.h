@@ -27,7 +27,8 @@ class Loopback final : public Exchange {
 
   std::optional<Failure> connect(Phase phase) override;
   void part() override;
-  int arrive(GpuRank& rank, std::uint32_t stream, std::uint32_t action, std::uint32_t position) override;
+  int arrive(GpuRank& rank, std::uint32_t stream, std::uint32_t action,
+             std::uint32_t position) override;
 
  private:
   struct Member {
@@ -55,7 +56,9 @@ class Loopback final : public Exchange {
     std::vector<Copy> copies;
     std::vector<Sum> sums;
     /// The member whose stream moves the data: the receiver, or the first member.
-    std::size_t mover() const { return members.size() == 2 && members[1].operation.action->op == PIPER_RECV ? 1 : 0; }
+    std::size_t mover() const {
+      return members.size() == 2 && members[1].operation.action->op == PIPER_RECV ? 1 : 0;
+    }
   };
 
   void plan_part(MatchedComm& comm, std::span<const Operation* const> members, std::uint32_t part);

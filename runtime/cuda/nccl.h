@@ -22,7 +22,8 @@ namespace piper::runtime::cuda {
 
 /// An ncclResult_t.
 using NcclResult = int;
-inline constexpr NcclResult kNcclSuccess = 0, kNcclInvalidUsage = 5, kNcclRemoteError = 6, kNcclInProgress = 7;
+inline constexpr NcclResult kNcclSuccess = 0, kNcclInvalidUsage = 5, kNcclRemoteError = 6,
+                            kNcclInProgress = 7;
 
 /// As nccl.h declares them; only the settings that every supported version has.
 struct NcclId {
@@ -38,7 +39,15 @@ struct NcclConfig {
 
 using NcclCommunicator = struct NcclCommunicatorObject*;
 
-enum class NcclKind : std::uint8_t { send, receive, all_reduce, broadcast, reduce, reduce_scatter, all_gather };
+enum class NcclKind : std::uint8_t {
+  send,
+  receive,
+  all_reduce,
+  broadcast,
+  reduce,
+  reduce_scatter,
+  all_gather
+};
 
 /// `send`, `receive`, `broadcast` and `reduce` have a peer: the other member, or the root; only the
 /// root has a `to` of a reduce. Sums are the only reductions. `count` is that of the call: of one
@@ -66,7 +75,8 @@ class Nccl {
   virtual NcclResult make_id(NcclId* id) = 0;
   /// `most_blocks`: the maximum number of blocks of the device for one of its communications; 0:
   /// NCCL's choice.
-  virtual NcclResult open(NcclCommunicator* created, std::uint32_t members, const NcclId& id, std::uint32_t self, std::uint32_t most_blocks) = 0;
+  virtual NcclResult open(NcclCommunicator* created, std::uint32_t members, const NcclId& id,
+                          std::uint32_t self, std::uint32_t most_blocks) = 0;
   virtual NcclResult state(NcclCommunicator communicator, NcclResult* state) = 0;
   /// Frees it when all its communications have ended, on all members, and no graph has calls of it:
   /// until then it is in progress.
@@ -77,7 +87,8 @@ class Nccl {
 
   virtual NcclResult group_start() = 0;
   virtual NcclResult group_end() = 0;
-  virtual NcclResult enqueue(NcclCommunicator communicator, CudaStream cuda_stream, const NcclCall& call) = 0;
+  virtual NcclResult enqueue(NcclCommunicator communicator, CudaStream cuda_stream,
+                             const NcclCall& call) = 0;
 };
 
 /// NCCL as a library. Null with the reason in `failure`: kCudaMissing, kCudaTooOld.

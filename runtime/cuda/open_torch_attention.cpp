@@ -3,7 +3,8 @@
 
 namespace piper::runtime::cuda {
 
-const TorchAttention* open_torch_attention(const TorchChoice& choice, bool deterministic, std::string& reason) {
+const TorchAttention* open_torch_attention(const TorchChoice& choice, bool deterministic,
+                                           std::string& reason) {
   if (choice.library.empty()) {
     reason = choice.no_library;
     return nullptr;
@@ -17,7 +18,8 @@ const TorchAttention* open_torch_attention(const TorchChoice& choice, bool deter
     reason = "`" + choice.plugin + "` was built for another version of piper";
     return nullptr;
   }
-  if (const char* const refused = torch->open(choice.library.c_str(), choice.version.c_str(), choice.gpu, deterministic ? 1 : 0)) {
+  if (const char* const refused = torch->open(choice.library.c_str(), choice.version.c_str(),
+                                              choice.gpu, deterministic ? 1 : 0)) {
     reason = refused;
     return nullptr;
   }

@@ -22,23 +22,30 @@ struct Scanner {
 
   static Scanner& of(PiperDevice* device) { return *static_cast<Scanner*>(device->device); }
 
-  int begin(std::uint32_t stream, std::uint32_t action, const PiperWait* waits, std::uint32_t num_waits) {
-    if (stream >= next.size() || action >= scan.actions.size()) return refuse("an action lies on a stream that its program does not have");
+  int begin(std::uint32_t stream, std::uint32_t action, const PiperWait* waits,
+            std::uint32_t num_waits) {
+    if (stream >= next.size() || action >= scan.actions.size())
+      return refuse("an action lies on a stream that its program does not have");
     ScannedAction& made = scan.actions[action];
     made.stream = stream;
     made.position = next[stream]++;
     made.waits.assign(waits, waits + num_waits);
-    if (made.position >= scan.awaited[stream].size()) return refuse("a stream has more actions than its program says");
+    if (made.position >= scan.awaited[stream].size())
+      return refuse("a stream has more actions than its program says");
     for (const PiperWait& wait : made.waits) {
-      if (wait.stream >= next.size() || wait.position >= scan.awaited[wait.stream].size() || wait.distance > 1) return refuse("an action waits for one that does not exist");
-      if (wait.distance == 0 && wait.position >= next[wait.stream]) return refuse("an action waits for a later one of its step");
+      if (wait.stream >= next.size() || wait.position >= scan.awaited[wait.stream].size() ||
+          wait.distance > 1)
+        return refuse("an action waits for one that does not exist");
+      if (wait.distance == 0 && wait.position >= next[wait.stream])
+        return refuse("an action waits for a later one of its step");
       scan.awaited[wait.stream][wait.position] = 1;
     }
     return 0;
   }
   int product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace) {
     if (!is_floating(call.dtype)) return refuse("a matrix product has an unknown dtype");
-    if (end > PIPER_GEMM_ROUNDS || (end == PIPER_GEMM_ROUNDS && call.dtype != PIPER_BF16)) return refuse("a matrix product has an unknown end");
+    if (end > PIPER_GEMM_ROUNDS || (end == PIPER_GEMM_ROUNDS && call.dtype != PIPER_BF16))
+      return refuse("a matrix product has an unknown end");
     if (workspace < PIPER_WORKSPACE_ALIGNMENT) return refuse("a matrix product has no workspace");
     for (const ScannedProduct& known : scan.products) {
       if (known.end == end && fields(known.call) == fields(call)) return 0;
@@ -57,7 +64,8 @@ struct Scanner {
     scan.load_bytes += aligned(samples * sample_bytes(*loaded));
     return 0;
   }
-  int report(std::uint32_t action, std::uint32_t subject, std::uint32_t count, std::uint32_t dtype, bool counted) {
+  int report(std::uint32_t action, std::uint32_t subject, std::uint32_t count, std::uint32_t dtype,
+             bool counted) {
     scan.reports.push_back({action, subject, dtype, count, counted, scan.report_bytes});
     scan.report_bytes += 8 * std::uint64_t{count};
     return 0;
@@ -72,31 +80,44 @@ PiperDevice scanning_device(Scanner& scanner) {
   PiperDevice device{};
   device.abi_version = PIPER_DEVICE_ABI_VERSION;
   device.device = &scanner;
-  device.begin = [](PiperDevice* d, PiperRank*, std::uint32_t stream, std::uint32_t action, const PiperWait* waits, std::uint32_t count) {
+  device.begin = [](PiperDevice* d, PiperRank*, std::uint32_t stream, std::uint32_t action,
+                    const PiperWait* waits, std::uint32_t count) {
     return Scanner::of(d).begin(stream, action, waits, count);
   };
   device.end = [](PiperDevice*, PiperRank*, std::uint32_t, std::uint32_t) { return 0; };
-  device.kernel = [](PiperDevice*, PiperRank*, std::uint32_t, std::uint32_t, std::uint32_t, const void* const*) { return 0; };
-  device.clear = [](PiperDevice*, PiperRank*, std::uint32_t, std::uint32_t, void*, std::uint64_t) { return 0; };
-  device.check = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t action, const PiperCheck* check, const std::int64_t*) {
+  device.kernel = [](PiperDevice*, PiperRank*, std::uint32_t, std::uint32_t, std::uint32_t,
+                     const void* const*) { return 0; };
+  device.clear = [](PiperDevice*, PiperRank*, std::uint32_t, std::uint32_t, void*, std::uint64_t) {
+    return 0;
+  };
+  device.check = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t action,
+                    const PiperCheck* check, const std::int64_t*) {
     Scanner::of(d).scan.checks.push_back({action, check});
     return 0;
   };
-  device.count = [](PiperDevice*, PiperRank*, std::uint32_t, std::uint32_t, const std::uint64_t*, std::uint32_t, std::uint64_t, std::int64_t, std::uint64_t) { return 0; };
-  device.gemm = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, const PiperGemm* call, const void*, const void*, void*, std::uint32_t end, void*, std::uint64_t bytes) {
-    return Scanner::of(d).product(*call, end, bytes);
+  device.count = [](PiperDevice*, PiperRank*, std::uint32_t, std::uint32_t, const std::uint64_t*,
+                    std::uint32_t, std::uint64_t, std::int64_t, std::uint64_t) { return 0; };
+  device.gemm = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, const PiperGemm* call,
+                   const void*, const void*, void*, std::uint32_t end, void*,
+                   std::uint64_t bytes) { return Scanner::of(d).product(*call, end, bytes); };
+  device.attend = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t,
+                     const PiperAttend* call, const void*, const void*, const void*, void*, void*,
+                     void*, std::uint64_t) { return Scanner::of(d).attention(*call); };
+  device.attend_grad = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t,
+                          const PiperAttend* call, const void*, const void*, const void*,
+                          const void*, const void*, const void*, void*, void*, void*, void*,
+                          std::uint64_t) { return Scanner::of(d).attention(*call); };
+  device.load = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, std::uint32_t input,
+                   std::uint64_t, std::uint64_t samples,
+                   std::uint64_t) { return Scanner::of(d).load(input, samples); };
+  device.report = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t action,
+                     std::uint32_t subject, const std::uint64_t*, std::uint32_t count,
+                     std::uint32_t dtype, std::uint32_t counted) {
+    return Scanner::of(d).report(action, subject, count, dtype, counted != 0);
   };
-  device.attend = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, const PiperAttend* call, const void*, const void*, const void*, void*, void*, void*, std::uint64_t) {
-    return Scanner::of(d).attention(*call);
+  device.communicate = [](PiperDevice*, PiperRank*, std::uint32_t, std::uint32_t, std::uint32_t) {
+    return 0;
   };
-  device.attend_grad = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, const PiperAttend* call, const void*, const void*, const void*, const void*, const void*, const void*, void*,
-                          void*, void*, void*, std::uint64_t) { return Scanner::of(d).attention(*call); };
-  device.load = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, std::uint32_t input, std::uint64_t, std::uint64_t samples, std::uint64_t) {
-    return Scanner::of(d).load(input, samples);
-  };
-  device.report = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t action, std::uint32_t subject, const std::uint64_t*, std::uint32_t count, std::uint32_t dtype,
-                     std::uint32_t counted) { return Scanner::of(d).report(action, subject, count, dtype, counted != 0); };
-  device.communicate = [](PiperDevice*, PiperRank*, std::uint32_t, std::uint32_t, std::uint32_t) { return 0; };
   return device;
 }
 
@@ -104,31 +125,48 @@ PiperDevice scanning_device(Scanner& scanner) {
 
 std::uint64_t sample_bytes(const PiperInput& input) {
   std::uint64_t bytes = element_bytes(input.dtype);
-  for (std::uint32_t d = 0; d < input.num_dims; ++d) bytes *= d == input.sample_dim ? 1 : static_cast<std::uint64_t>(input.dims[d]);
+  for (std::uint32_t d = 0; d < input.num_dims; ++d)
+    bytes *= d == input.sample_dim ? 1 : static_cast<std::uint64_t>(input.dims[d]);
   return bytes;
 }
 
-std::optional<Failure> scan_role(const PiperEnqueue& role, const PiperJob& job, const PiperJobRank& rank, bool evaluation, RoleScan& scan) {
+std::optional<Failure> scan_role(const PiperEnqueue& role, const PiperJob& job,
+                                 const PiperJobRank& rank, bool evaluation, RoleScan& scan) {
   const PiperProgram& program = evaluation ? *rank.evaluation : *rank.program;
   const auto bad = [&](const std::string& what) {
-    return Failure{.code = kBadJob, .message = what, .hint = "this is a fault of the compiler or of the caller of the runtime, not of the program", .rank = rank.rank};
+    return Failure{
+        .code = kBadJob,
+        .message = what,
+        .hint =
+            "this is a fault of the compiler or of the caller of the runtime, not of the program",
+        .rank = rank.rank};
   };
-  if (role.abi_version != PIPER_DEVICE_ABI_VERSION) return bad("the enqueuing function was built for ABI version " + std::to_string(role.abi_version));
-  if (role.num_actions != program.num_actions) return bad("the enqueuing function has other actions than its program");
-  if (!std::is_sorted(role.places, role.places + role.num_actions)) return bad("the actions do not stand in the order of all ranks");
+  if (role.abi_version != PIPER_DEVICE_ABI_VERSION)
+    return bad("the enqueuing function was built for ABI version " +
+               std::to_string(role.abi_version));
+  if (role.num_actions != program.num_actions)
+    return bad("the enqueuing function has other actions than its program");
+  if (!std::is_sorted(role.places, role.places + role.num_actions))
+    return bad("the actions do not stand in the order of all ranks");
   scan = {};
   scan.actions.resize(program.num_actions);
-  for (std::uint32_t s = 0; s < program.num_streams; ++s) scan.awaited.emplace_back(program.streams[s].num_actions, std::uint8_t{0});
-  Scanner scanner{.scan = scan, .job = job, .program = program, .next = std::vector<std::uint32_t>(program.num_streams)};
+  for (std::uint32_t s = 0; s < program.num_streams; ++s)
+    scan.awaited.emplace_back(program.streams[s].num_actions, std::uint8_t{0});
+  Scanner scanner{.scan = scan,
+                  .job = job,
+                  .program = program,
+                  .next = std::vector<std::uint32_t>(program.num_streams)};
   PiperDevice device = scanning_device(scanner);
   PiperRank scanned{};
   scanned.program = &program;
   scanned.arena = reinterpret_cast<unsigned char*>(Scanner::kArena);
   scanned.intervals = evaluation ? rank.evaluation_intervals : rank.intervals;
   scanned.communicators = evaluation ? rank.evaluation_communicators : rank.communicators;
-  if (role.enqueue(&role, &device, &scanned, 0, role.num_actions) != 0) return bad(scanner.wrong != nullptr ? scanner.wrong : "the enqueuing function fails");
+  if (role.enqueue(&role, &device, &scanned, 0, role.num_actions) != 0)
+    return bad(scanner.wrong != nullptr ? scanner.wrong : "the enqueuing function fails");
   for (std::uint32_t s = 0; s < program.num_streams; ++s) {
-    if (scanner.next[s] != program.streams[s].num_actions) return bad("a stream has fewer actions than its program says");
+    if (scanner.next[s] != program.streams[s].num_actions)
+      return bad("a stream has fewer actions than its program says");
   }
   scan.report_bytes = aligned(scan.report_bytes);
   return std::nullopt;

@@ -28,12 +28,15 @@ struct ScannedProduct {
   std::uint64_t workspace = 0;
 };
 /// The key of a product.
-inline auto fields(const PiperGemm& call) { return std::tie(call.batch, call.m, call.n, call.k, call.transpose_a, call.transpose_b, call.dtype); }
+inline auto fields(const PiperGemm& call) {
+  return std::tie(call.batch, call.m, call.n, call.k, call.transpose_a, call.transpose_b,
+                  call.dtype);
+}
 
 /// Room in host memory; offsets count from the start of a step's part.
 struct ScannedReport {
   std::uint32_t action = 0, subject = 0, dtype = 0, count = 0;
-  bool counted = false;  // the last number is an f64
+  bool counted = false;      // the last number is an f64
   std::uint64_t offset = 0;  // of the first of eight bytes per number
 };
 struct ScannedCheck {
@@ -42,13 +45,13 @@ struct ScannedCheck {
 };
 
 struct RoleScan {
-  std::vector<ScannedAction> actions;              // per action
+  std::vector<ScannedAction> actions;  // per action
   // Per queue and position: whether an action waits for its end.
   std::vector<std::vector<std::uint8_t>> awaited;
-  std::vector<ScannedProduct> products;            // distinct
-  bool torch_attention = false;                    // some attention is LibTorch's
-  bool flash_attention = false;                    // of bf16
-  std::vector<ScannedReport> reports;              // as a step makes them
+  std::vector<ScannedProduct> products;  // distinct
+  bool torch_attention = false;          // some attention is LibTorch's
+  bool flash_attention = false;          // of bf16
+  std::vector<ScannedReport> reports;    // as a step makes them
   std::vector<ScannedCheck> checks;
   std::uint64_t load_bytes = 0, report_bytes = 0;  // of a step, each aligned
 };
@@ -57,6 +60,7 @@ struct RoleScan {
 std::uint64_t sample_bytes(const PiperInput& input);
 
 /// `rank`: any of the role. A failure if the role contradicts its tables.
-std::optional<Failure> scan_role(const PiperEnqueue& role, const PiperJob& job, const PiperJobRank& rank, bool evaluation, RoleScan& scan);
+std::optional<Failure> scan_role(const PiperEnqueue& role, const PiperJob& job,
+                                 const PiperJobRank& rank, bool evaluation, RoleScan& scan);
 
 }  // namespace piper::runtime::cuda

@@ -16,7 +16,8 @@ bool signal_all(Gpu& gpu) {
   return true;
 }
 
-bool capture(Gpu& gpu, std::uint64_t parity, Graph& made, const std::function<bool(std::uint64_t step)>& enqueue) {
+bool capture(Gpu& gpu, std::uint64_t parity, Graph& made,
+             const std::function<bool(std::uint64_t step)>& enqueue) {
   const CudaStream origin = gpu.origin().cuda_stream;
   if (!gpu.done(gpu.driver->begin_capture(origin), "cuStreamBeginCapture")) return false;
   for (const auto& rank : gpu.ranks) {
@@ -51,7 +52,8 @@ void capture_steps(Gpu& gpu, const std::function<bool(std::uint64_t step)>& enqu
     gpu.failure.reset();
     warning.code = kCudaNotCaptured;
     warning.message = "a step cannot be captured as a graph: " + warning.message;
-    warning.hint = "the run goes on without graphs, each action by calls of its own; `PIPER_CUDA_GRAPHS=0` does so from the start";
+    warning.hint =
+        "the run goes on without graphs, each action by calls of its own; `PIPER_CUDA_GRAPHS=0` does so from the start";
     gpu.warnings.push_back(std::move(warning));
     return;
   }
@@ -68,15 +70,23 @@ void Gpu::drop_graphs() {
 bool launch_step(Gpu& gpu, std::uint64_t step) {
   for (const auto& rank : gpu.ranks) {
     for (const StagedLoad& load : rank->program().loads) {
-      gpu.data->load(load.input, rank->active().global_step, load.first, load.samples, rank->step_staging(step) + load.offset);
+      gpu.data->load(load.input, rank->active().global_step, load.first, load.samples,
+                     rank->step_staging(step) + load.offset);
     }
   }
   const CudaStream origin = gpu.origin().cuda_stream;
-  if (!gpu.done(gpu.driver->launch_graph(origin, gpu.graphs[static_cast<std::size_t>(gpu.phase)].of[step % kStepsInFlight]), "cuGraphLaunch")) return false;
+  if (!gpu.done(
+          gpu.driver->launch_graph(
+              origin, gpu.graphs[static_cast<std::size_t>(gpu.phase)].of[step % kStepsInFlight]),
+          "cuGraphLaunch"))
+    return false;
   for (const auto& rank : gpu.ranks) {
     const PiperProgram& program = *rank->active().program;
-    for (std::uint32_t q = 0; q < program.num_streams; ++q) rank->streams[q].enqueued += program.streams[q].num_actions;
-    if (!gpu.done(gpu.driver->record(rank->step_ends[step % kStepsInFlight], origin), "cuEventRecord", rank.get())) return false;
+    for (std::uint32_t q = 0; q < program.num_streams; ++q)
+      rank->streams[q].enqueued += program.streams[q].num_actions;
+    if (!gpu.done(gpu.driver->record(rank->step_ends[step % kStepsInFlight], origin),
+                  "cuEventRecord", rank.get()))
+      return false;
   }
   return true;
 }

@@ -32,15 +32,21 @@ class StepTimes {
   /// False after a failure, like the others.
   bool begin();
   void end() { running_ = false; }
-  bool begin_action(const GpuRank& rank, std::uint32_t stream, std::uint32_t action) { return !running_ || mark(rank, stream, action, timed(rank, action).begin); }
-  bool end_action(const GpuRank& rank, std::uint32_t stream, std::uint32_t action) { return !running_ || mark(rank, stream, action, timed(rank, action).end); }
+  bool begin_action(const GpuRank& rank, std::uint32_t stream, std::uint32_t action) {
+    return !running_ || mark(rank, stream, action, timed(rank, action).begin);
+  }
+  bool end_action(const GpuRank& rank, std::uint32_t stream, std::uint32_t action) {
+    return !running_ || mark(rank, stream, action, timed(rank, action).end);
+  }
   /// Times `enqueue`, which returns whether it succeeded.
   template <typename Enqueue>
-  bool in_call(const GpuRank& rank, std::uint32_t stream, std::uint32_t action, Call call, const Enqueue& enqueue) {
+  bool in_call(const GpuRank& rank, std::uint32_t stream, std::uint32_t action, Call call,
+               const Enqueue& enqueue) {
     if (!running_) return enqueue();
     const std::size_t at = timed(rank, action).next_call++;
     if (at == timed(rank, action).calls.size()) timed(rank, action).calls.push_back({.call = call});
-    return mark(rank, stream, action, timed(rank, action).calls[at].from) && enqueue() && mark(rank, stream, action, timed(rank, action).calls[at].to);
+    return mark(rank, stream, action, timed(rank, action).calls[at].from) && enqueue() &&
+           mark(rank, stream, action, timed(rank, action).calls[at].to);
   }
   bool read();
   /// The last step that was read; empty before.

@@ -48,8 +48,10 @@ using Taking = std::function<void*(std::size_t, int, CUstream_st*)>;
 using Keeping = std::function<void(void*, std::size_t, int, CUstream_st*)>;
 // of c10::cuda::CUDACachingAllocator::CUDAAllocator; only handed on
 using Allocator = std::shared_ptr<void>;
-constexpr const char* kCreate = "_ZN5torch4cuda22CUDAPluggableAllocator21createCustomAllocatorESt8functionIFPvmiP11CUstream_stEES2_IFvS3_miS5_EE";
-constexpr const char* kChange = "_ZN5torch4cuda22CUDAPluggableAllocator22changeCurrentAllocatorERKSt10shared_ptrIN3c104cuda20CUDACachingAllocator13CUDAAllocatorEE";
+constexpr const char* kCreate =
+    "_ZN5torch4cuda22CUDAPluggableAllocator21createCustomAllocatorESt8functionIFPvmiP11CUstream_stEES2_IFvS3_miS5_EE";
+constexpr const char* kChange =
+    "_ZN5torch4cuda22CUDAPluggableAllocator22changeCurrentAllocatorERKSt10shared_ptrIN3c104cuda20CUDACachingAllocator13CUDAAllocatorEE";
 
 class PlannedScope {
  public:
@@ -68,7 +70,9 @@ const char* refuse(std::string why) {
 }
 
 const char* missing_kernel() {
-  for (const char* name : {"aten::_flash_attention_forward", "aten::_flash_attention_backward", "aten::_efficient_attention_forward", "aten::_efficient_attention_backward"}) {
+  for (const char* name :
+       {"aten::_flash_attention_forward", "aten::_flash_attention_backward",
+        "aten::_efficient_attention_forward", "aten::_efficient_attention_backward"}) {
     const auto schema = c10::Dispatcher::singleton().findSchema({name, ""});
     if (!schema || !schema->hasKernelForDispatchKey(c10::DispatchKey::CUDA)) return name;
   }
@@ -77,7 +81,8 @@ const char* missing_kernel() {
 
 #define PIPER_TEXT_OF(x) #x
 #define PIPER_TEXT(x) PIPER_TEXT_OF(x)
-constexpr std::string_view kVersion = PIPER_TEXT(TORCH_VERSION_MAJOR) "." PIPER_TEXT(TORCH_VERSION_MINOR) "." PIPER_TEXT(TORCH_VERSION_PATCH);
+constexpr std::string_view kVersion = PIPER_TEXT(TORCH_VERSION_MAJOR) "." PIPER_TEXT(
+    TORCH_VERSION_MINOR) "." PIPER_TEXT(TORCH_VERSION_PATCH);
 
 /// Makes flash's gradient add in one order. Uninitialised memory need not be filled for that.
 void set_deterministic(bool deterministic) {
@@ -95,7 +100,8 @@ const char* open(const char* library, const char* version, int chosen, int deter
   const std::string file = "`" + std::string(library) + "`", said = version;
   // Sizes of workspaces, and the declarations here, are those of one version.
   if (said.substr(0, said.find('+')) != kVersion) {
-    return refuse(file + " is of PyTorch " + (said.empty() ? "an unknown version" : said) + ", and piper is built for " + std::string(kVersion));
+    return refuse(file + " is of PyTorch " + (said.empty() ? "an unknown version" : said) +
+                  ", and piper is built for " + std::string(kVersion));
   }
   std::string reason;
   void* const handle = open_shared_library(library, RTLD_NOW | RTLD_LOCAL, reason);
@@ -106,7 +112,8 @@ const char* open(const char* library, const char* version, int chosen, int deter
   functions.get(create, kCreate);
   functions.get(change, kChange);
   if (functions.missing() != nullptr) return refuse(file + " has no `" + functions.missing() + "`");
-  if (const char* const lacking = missing_kernel()) return refuse(file + " has no kernel of `" + lacking + "`");
+  if (const char* const lacking = missing_kernel())
+    return refuse(file + " has no kernel of `" + lacking + "`");
   try {
     static const Allocator allocator = create(take, keep);
     change(allocator);
@@ -124,22 +131,34 @@ const char* open(const char* library, const char* version, int chosen, int deter
 c10::Device device() { return {c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(gpu)}; }
 
 at::Tensor dense(const void* data, at::IntArrayRef sizes, c10::ScalarType type) {
-  return at::for_blob(const_cast<void*>(data), sizes).options(at::TensorOptions().dtype(type).device(device())).target_device(device()).make_tensor();
+  return at::for_blob(const_cast<void*>(data), sizes)
+      .options(at::TensorOptions().dtype(type).device(device()))
+      .target_device(device())
+      .make_tensor();
 }
 
 /// [batch][positions][heads][width], which is also the layout of LibTorch's kernels.
 struct Operands {
   const PiperAttend& call;
-  at::Tensor queries(const void* data, std::int64_t width) const { return dense(data, {call.batch, call.seq, call.heads, width}, scalar_type(call.dtype)); }
-  at::Tensor keys(const void* data, std::int64_t width) const { return dense(data, {call.batch, call.keys, call.kv_heads, width}, scalar_type(call.dtype)); }
-  at::Tensor log_sums(const void* data) const { return dense(data, {call.batch, call.heads, call.seq}, c10::ScalarType::Float); }
+  at::Tensor queries(const void* data, std::int64_t width) const {
+    return dense(data, {call.batch, call.seq, call.heads, width}, scalar_type(call.dtype));
+  }
+  at::Tensor keys(const void* data, std::int64_t width) const {
+    return dense(data, {call.batch, call.keys, call.kv_heads, width}, scalar_type(call.dtype));
+  }
+  at::Tensor log_sums(const void* data) const {
+    return dense(data, {call.batch, call.heads, call.seq}, c10::ScalarType::Float);
+  }
 };
 
-std::uint64_t bytes_of(const at::Tensor& tensor) { return static_cast<std::uint64_t>(tensor.nbytes()); }
+std::uint64_t bytes_of(const at::Tensor& tensor) {
+  return static_cast<std::uint64_t>(tensor.nbytes());
+}
 
 /// Whether the result lies at the planned address, densely.
 bool lies_at(const at::Tensor& tensor, const at::Tensor& planned_one) {
-  return tensor.const_data_ptr() == planned_one.const_data_ptr() && tensor.is_contiguous() && tensor.sizes() == planned_one.sizes() && tensor.dtype() == planned_one.dtype();
+  return tensor.const_data_ptr() == planned_one.const_data_ptr() && tensor.is_contiguous() &&
+         tensor.sizes() == planned_one.sizes() && tensor.dtype() == planned_one.dtype();
 }
 
 /// sdp::CustomMaskType: none, or from the corner of the last query and key.
@@ -150,18 +169,22 @@ std::int64_t mask_of(const PiperAttend& call) {
 
 template <typename Body>
 int on_stream(void* stream, void* workspace, std::uint64_t bytes, const Body& body) {
-  PlannedMemory memory{.next = static_cast<unsigned char*>(workspace), .left = bytes, .alignment = PIPER_WORKSPACE_ALIGNMENT};
+  PlannedMemory memory{.next = static_cast<unsigned char*>(workspace),
+                       .left = bytes,
+                       .alignment = PIPER_WORKSPACE_ALIGNMENT};
   try {
     const c10::InferenceMode inference;
     // LibTorch numbers a stream that it did not make by its address.
-    const c10::StreamGuard on(c10::Stream(c10::Stream::UNSAFE, device(), reinterpret_cast<c10::StreamId>(stream)));
+    const c10::StreamGuard on(
+        c10::Stream(c10::Stream::UNSAFE, device(), reinterpret_cast<c10::StreamId>(stream)));
     const PlannedScope scope(memory);
     if (body(memory)) return kSuccess;
     refuse("LibTorch moved the result of an attention");
     return kAttentionRefused;
   } catch (const std::exception& error) {
     if (memory.missing > 0) {
-      refuse("a library call wanted `" + std::to_string(memory.missing) + "` bytes more than its planned workspace");
+      refuse("a library call wanted `" + std::to_string(memory.missing) +
+             "` bytes more than its planned workspace");
       return kAttentionOverrun;
     }
     const std::string text = error.what();
@@ -170,52 +193,72 @@ int on_stream(void* stream, void* workspace, std::uint64_t bytes, const Body& bo
   }
 }
 
-int attend(void* stream, const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) {
+int attend(void* stream, const PiperAttend* call, const void* q, const void* k, const void* v,
+           void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) {
   return on_stream(stream, workspace, workspace_bytes, [&](PlannedMemory& memory) {
     const Operands of{*call};
-    const at::Tensor query = of.queries(q, call->width), key = of.keys(k, call->width), value = of.keys(v, call->value_width);
+    const at::Tensor query = of.queries(q, call->width), key = of.keys(k, call->width),
+                     value = of.keys(v, call->value_width);
     const at::Tensor result = of.queries(out, call->value_width), sums = of.log_sums(lse);
     memory.results = {{{out, bytes_of(result)}, {lse, bytes_of(sums)}, {}}};
     if (call->form == PIPER_ATTEND_FLASH) {
-      const auto made = at::_ops::_flash_attention_forward::call(query, key, value, std::nullopt, std::nullopt, call->seq, call->keys, 0.0, call->causal != 0, false, call->scale,
-                                                                 std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+      const auto made = at::_ops::_flash_attention_forward::call(
+          query, key, value, std::nullopt, std::nullopt, call->seq, call->keys, 0.0,
+          call->causal != 0, false, call->scale, std::nullopt, std::nullopt, std::nullopt,
+          std::nullopt);
       return lies_at(std::get<0>(made), result) && lies_at(std::get<1>(made), sums);
     }
-    const auto made = at::_ops::_efficient_attention_forward::call(query, key, value, std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt, 0.0, mask_of(*call), true,
-                                                                   call->scale, std::nullopt, std::nullopt);
+    const auto made = at::_ops::_efficient_attention_forward::call(
+        query, key, value, std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt,
+        0.0, mask_of(*call), true, call->scale, std::nullopt, std::nullopt);
     return lies_at(std::get<0>(made), result) && lies_at(std::get<1>(made), sums);
   });
 }
 
-int attend_grad(void* stream, const PiperAttend* call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
+int attend_grad(void* stream, const PiperAttend* call, const void* q, const void* k, const void* v,
+                const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
                 void* workspace, std::uint64_t workspace_bytes) {
   return on_stream(stream, workspace, workspace_bytes, [&](PlannedMemory& memory) {
     const Operands of{*call};
-    const at::Tensor query = of.queries(q, call->width), key = of.keys(k, call->width), value = of.keys(v, call->value_width);
-    const at::Tensor result = of.queries(out, call->value_width), change = of.queries(dout, call->value_width), sums = of.log_sums(lse);
-    const at::Tensor of_query = of.queries(dq, call->width), of_key = of.keys(dk, call->width), of_value = of.keys(dv, call->value_width);
+    const at::Tensor query = of.queries(q, call->width), key = of.keys(k, call->width),
+                     value = of.keys(v, call->value_width);
+    const at::Tensor result = of.queries(out, call->value_width),
+                     change = of.queries(dout, call->value_width), sums = of.log_sums(lse);
+    const at::Tensor of_query = of.queries(dq, call->width), of_key = of.keys(dk, call->width),
+                     of_value = of.keys(dv, call->value_width);
     memory.results = {{{dq, bytes_of(of_query)}, {dk, bytes_of(of_key)}, {dv, bytes_of(of_value)}}};
     // Without dropout the random state is not read.
     const at::Tensor none;
     if (call->form == PIPER_ATTEND_FLASH) {
-      const auto made = at::_ops::_flash_attention_backward::call(change, query, key, value, result, sums, none, none, call->seq, call->keys, 0.0, call->causal != 0, none, none,
-                                                                  call->scale, std::nullopt, std::nullopt);
-      return lies_at(std::get<0>(made), of_query) && lies_at(std::get<1>(made), of_key) && lies_at(std::get<2>(made), of_value);
+      const auto made = at::_ops::_flash_attention_backward::call(
+          change, query, key, value, result, sums, none, none, call->seq, call->keys, 0.0,
+          call->causal != 0, none, none, call->scale, std::nullopt, std::nullopt);
+      return lies_at(std::get<0>(made), of_query) && lies_at(std::get<1>(made), of_key) &&
+             lies_at(std::get<2>(made), of_value);
     }
     // Keys are not split: gradients of queries are added in one order.
     constexpr std::int64_t kWhole = 1;
-    const auto made = at::_ops::_efficient_attention_backward::call(change, query, key, value, std::nullopt, result, std::nullopt, std::nullopt, call->seq, call->keys, sums, 0.0, none,
-                                                                    none, mask_of(*call), false, call->scale, kWhole, std::nullopt, false);
-    return lies_at(std::get<0>(made), of_query) && lies_at(std::get<1>(made), of_key) && lies_at(std::get<2>(made), of_value);
+    const auto made = at::_ops::_efficient_attention_backward::call(
+        change, query, key, value, std::nullopt, result, std::nullopt, std::nullopt, call->seq,
+        call->keys, sums, 0.0, none, none, mask_of(*call), false, call->scale, kWhole, std::nullopt,
+        false);
+    return lies_at(std::get<0>(made), of_query) && lies_at(std::get<1>(made), of_key) &&
+           lies_at(std::get<2>(made), of_value);
   });
 }
 
 const char* error() { return last_error.c_str(); }
 
-constexpr TorchAttention kTorchAttention = {.version = kTorchAttentionVersion, .open = open, .attend = attend, .attend_grad = attend_grad, .error = error};
+constexpr TorchAttention kTorchAttention = {.version = kTorchAttentionVersion,
+                                            .open = open,
+                                            .attend = attend,
+                                            .attend_grad = attend_grad,
+                                            .error = error};
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const TorchAttention* piper_torch_attention() { return &kTorchAttention; }
+extern "C" __attribute__((visibility("default"))) const TorchAttention* piper_torch_attention() {
+  return &kTorchAttention;
+}
 
 }  // namespace piper::runtime::cuda

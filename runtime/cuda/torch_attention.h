@@ -28,9 +28,11 @@ struct TorchAttention {
   /// call).
   const char* (*open)(const char* library, const char* library_version, int gpu, int deterministic);
   /// kSuccess, kAttentionRefused or kAttentionOverrun (driver.h).
-  int (*attend)(void* stream, const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes);
-  int (*attend_grad)(void* stream, const PiperAttend* call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
-                     void* workspace, std::uint64_t workspace_bytes);
+  int (*attend)(void* stream, const PiperAttend* call, const void* q, const void* k, const void* v,
+                void* out, void* lse, void* workspace, std::uint64_t workspace_bytes);
+  int (*attend_grad)(void* stream, const PiperAttend* call, const void* q, const void* k,
+                     const void* v, const void* out, const void* lse, const void* dout, void* dq,
+                     void* dk, void* dv, void* workspace, std::uint64_t workspace_bytes);
   /// The text of the last call that failed.
   const char* (*error)();
 };
@@ -39,14 +41,15 @@ struct TorchAttention {
 inline constexpr const char* kTorchAttentionEntry = "piper_torch_attention";
 
 struct TorchChoice {
-  std::string plugin;       // the file of the plugin with LibTorch
-  std::string library;      // the file of libtorch_cuda; empty: there is none
-  std::string version;      // from its folder
-  std::string no_library;   // the reason if there is none
+  std::string plugin;      // the file of the plugin with LibTorch
+  std::string library;     // the file of libtorch_cuda; empty: there is none
+  std::string version;     // from its folder
+  std::string no_library;  // the reason if there is none
   int gpu = 0;
 };
 
 /// Null, with the reason. The effect lasts: memory of LibTorch's CUDA then comes only from calls.
-const TorchAttention* open_torch_attention(const TorchChoice& choice, bool deterministic, std::string& reason);
+const TorchAttention* open_torch_attention(const TorchChoice& choice, bool deterministic,
+                                           std::string& reason);
 
 }  // namespace piper::runtime::cuda

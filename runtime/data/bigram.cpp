@@ -8,14 +8,16 @@
 
 namespace piper::runtime {
 
-Bigram::Bigram(std::span<const unsigned char> text) : cost_(std::make_unique<std::array<double, 65536>>()) {
+Bigram::Bigram(std::span<const unsigned char> text)
+    : cost_(std::make_unique<std::array<double, 65536>>()) {
   std::vector<std::uint64_t> pairs(65536), firsts(256);
   for (std::size_t i = 1; i < text.size(); ++i) {
     ++pairs[text[i - 1] * 256u + text[i]];
     ++firsts[text[i - 1]];
   }
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    (*cost_)[i] = std::log(static_cast<double>(firsts[i / 256] + 256)) - std::log(static_cast<double>(pairs[i] + 1));
+    (*cost_)[i] = std::log(static_cast<double>(firsts[i / 256] + 256)) -
+                  std::log(static_cast<double>(pairs[i] + 1));
   }
 }
 
@@ -26,13 +28,16 @@ double Bigram::loss(std::span<const unsigned char> text) const {
   return sum / static_cast<double>(text.size() - 1);
 }
 
-std::optional<double> bigram_loss(const std::string& train_path, const std::string& held_out_path, TextFiles& texts, Failure& failure) {
+std::optional<double> bigram_loss(const std::string& train_path, const std::string& held_out_path,
+                                  TextFiles& texts, Failure& failure) {
   const auto train = texts.read(train_path, failure);
   if (!train) return std::nullopt;
   const auto held_out = texts.read(held_out_path, failure);
   if (!held_out) return std::nullopt;
   if (held_out->size() < 2) {
-    failure = {.code = kDataTooShort, .message = "`" + held_out_path + "` has less than two bytes", .hint = "give more text"};
+    failure = {.code = kDataTooShort,
+               .message = "`" + held_out_path + "` has less than two bytes",
+               .hint = "give more text"};
     return std::nullopt;
   }
   return Bigram(*train).loss(*held_out);

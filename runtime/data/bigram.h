@@ -31,6 +31,7 @@ class Bigram {
 
 /// Trains on one file or folder and gives the loss on another, both out of `texts`; empty, with the
 /// reason in `failure`, if one cannot be read or is too short.
-std::optional<double> bigram_loss(const std::string& train_path, const std::string& held_out_path, TextFiles& texts, Failure& failure);
+std::optional<double> bigram_loss(const std::string& train_path, const std::string& held_out_path,
+                                  TextFiles& texts, Failure& failure);
 
 }  // namespace piper::runtime

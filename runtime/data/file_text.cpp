@@ -21,7 +21,8 @@ namespace fs = std::filesystem;
 
 /// The system's text for an error, in lower case like every message.
 std::string words(std::string text) {
-  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] - 'A' + 'a');
+  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z')
+    text[0] = static_cast<char>(text[0] - 'A' + 'a');
   return text;
 }
 std::string words(int error) { return words(std::string(std::strerror(error))); }
@@ -35,8 +36,9 @@ constexpr std::chrono::seconds kWriterComes{3};
 /// the kernel.
 class Reader {
  public:
-  explicit Reader(const std::string& path) : file_(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
-    struct stat status {};
+  explicit Reader(const std::string& path)
+      : file_(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
+    struct stat status{};
     pipe_ = good() && fstat(file_, &status) == 0 && S_ISFIFO(status.st_mode);
   }
   ~Reader() {
@@ -51,7 +53,9 @@ class Reader {
     unsigned char buffer[1 << 16];
     bool written = !pipe_;  // a writer is or was there
     while (out.size() < limit) {
-      const ssize_t count = read(file_, buffer, static_cast<std::size_t>(std::min<std::uint64_t>(sizeof(buffer), limit - out.size())));
+      const ssize_t count = read(
+          file_, buffer,
+          static_cast<std::size_t>(std::min<std::uint64_t>(sizeof(buffer), limit - out.size())));
       if (count > 0) {
         out.insert(out.end(), buffer, buffer + count);
         written = true;
@@ -101,12 +105,14 @@ constexpr std::uint64_t kReadForSize = std::uint64_t{1} << 24;
 
 std::nullopt_t unreadable(const std::string& what, const std::string& reason, Failure& failure) {
   // Patterns that a shell would have expanded.
-  const bool pattern = what.find_first_of("*?") != std::string::npos, home = what.starts_with("~") || what.find("/~") != std::string::npos;
+  const bool pattern = what.find_first_of("*?") != std::string::npos,
+             home = what.starts_with("~") || what.find("/~") != std::string::npos;
   failure = {.code = kDataUnreadable,
              .message = "cannot read `" + what + "`: " + reason,
-             .hint = pattern ? "patterns are not expanded: name a folder, and all files in it are read"
-                     : home  ? "`~` is not expanded: write the whole path"
-                             : "name a file that can be read, or a folder of such files"};
+             .hint = pattern
+                         ? "patterns are not expanded: name a folder, and all files in it are read"
+                     : home ? "`~` is not expanded: write the whole path"
+                            : "name a file that can be read, or a folder of such files"};
   return std::nullopt;
 }
 
@@ -117,8 +123,10 @@ std::string no_text(const fs::directory_entry& entry) {
   const fs::file_status status = entry.status(error);
   switch (status.type()) {
     case fs::file_type::regular: return {};
-    case fs::file_type::directory: return entry.is_symlink(error) ? "it is a link to a folder, which is not followed" : "";
-    case fs::file_type::not_found: return entry.is_symlink(error) ? "it is a link to nothing" : "it is gone";
+    case fs::file_type::directory:
+      return entry.is_symlink(error) ? "it is a link to a folder, which is not followed" : "";
+    case fs::file_type::not_found:
+      return entry.is_symlink(error) ? "it is a link to nothing" : "it is gone";
     case fs::file_type::fifo: return "it is a pipe, which is read only if the data line names it";
     case fs::file_type::socket: return "it is a socket";
     case fs::file_type::block:
@@ -132,12 +140,15 @@ std::optional<std::vector<std::string>> files_of(const std::string& path, Failur
   std::vector<std::string> files;
   std::error_code error;
   if (path.empty()) {
-    failure = {.code = kDataUnreadable, .message = "the name of the data is empty", .hint = "name a file that can be read, or a folder of such files"};
+    failure = {.code = kDataUnreadable,
+               .message = "the name of the data is empty",
+               .hint = "name a file that can be read, or a folder of such files"};
     return std::nullopt;
   }
   if (!fs::is_directory(path, error)) {
     // A device has no end, and bytes cannot be requested from a socket.
-    if (fs::is_character_file(path, error) || fs::is_block_file(path, error)) return unreadable(path, "it is a device", failure);
+    if (fs::is_character_file(path, error) || fs::is_block_file(path, error))
+      return unreadable(path, "it is a device", failure);
     if (fs::is_socket(path, error)) return unreadable(path, "it is a socket", failure);
     files.push_back(path);
     return files;
@@ -160,7 +171,8 @@ std::optional<std::vector<std::string>> files_of(const std::string& path, Failur
   if (!refused.empty()) {
     const auto& [name, reason] = *std::min_element(refused.begin(), refused.end());
     unreadable(name, reason, failure);
-    failure.hint = "every file of a folder must be text: remove other files, or hide them behind a name that begins with a dot";
+    failure.hint =
+        "every file of a folder must be text: remove other files, or hide them behind a name that begins with a dot";
     return std::nullopt;
   }
   if (files.empty()) return unreadable(path, "the folder holds no files", failure);
@@ -226,16 +238,22 @@ std::optional<std::uint64_t> text_size(const std::string& path, Failure& failure
   }
 }
 
-std::optional<std::uint64_t> find_byte_from(std::span<const unsigned char> text, std::int64_t bound, std::optional<std::int64_t> ignored) {
-  const auto at = std::find_if(text.begin(), text.end(), [&](unsigned char byte) { return byte >= bound && byte != ignored; });
+std::optional<std::uint64_t> find_byte_from(std::span<const unsigned char> text, std::int64_t bound,
+                                            std::optional<std::int64_t> ignored) {
+  const auto at = std::find_if(text.begin(), text.end(), [&](unsigned char byte) {
+    return byte >= bound && byte != ignored;
+  });
   if (at == text.end()) return std::nullopt;
   return static_cast<std::uint64_t>(at - text.begin());
 }
 
-bool holds_window(const std::string& path, std::uint64_t bytes, std::uint64_t seq, Failure& failure) {
+bool holds_window(const std::string& path, std::uint64_t bytes, std::uint64_t seq,
+                  Failure& failure) {
   if (bytes > seq) return true;
   failure = {.code = kDataTooShort,
-             .message = "`" + path + "` has `" + std::to_string(bytes) + (bytes == 1 ? "` byte" : "` bytes") + "; a window of `seq: " + std::to_string(seq) + "` needs `" + std::to_string(seq + 1) + "`",
+             .message = "`" + path + "` has `" + std::to_string(bytes) +
+                        (bytes == 1 ? "` byte" : "` bytes") + "; a window of `seq: " +
+                        std::to_string(seq) + "` needs `" + std::to_string(seq + 1) + "`",
              .hint = "give more text or a smaller `seq`"};
   return false;
 }

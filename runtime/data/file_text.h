@@ -23,7 +23,8 @@ struct TableInput;
 
 /// At most the first `limit` bytes. Empty, with the reason in `failure.message` (code
 /// kDataUnreadable), on failure; the caller adds the location. Hidden files are left out.
-std::optional<Text> read_text(const std::string& path, Failure& failure, std::uint64_t limit = ~std::uint64_t{0});
+std::optional<Text> read_text(const std::string& path, Failure& failure,
+                              std::uint64_t limit = ~std::uint64_t{0});
 
 /// The size of a pipe is unknown.
 inline constexpr std::uint64_t kUnknownSize = ~std::uint64_t{0};
@@ -33,10 +34,12 @@ std::optional<std::uint64_t> text_size(const std::string& path, Failure& failure
 
 /// Whether a text of this many bytes holds a window of `seq` bytes and the byte after it; if not,
 /// the reason is in `failure` (code kDataTooShort).
-bool holds_window(const std::string& path, std::uint64_t bytes, std::uint64_t seq, Failure& failure);
+bool holds_window(const std::string& path, std::uint64_t bytes, std::uint64_t seq,
+                  Failure& failure);
 
 /// The position of the first byte that is at least `bound` and not `ignored`.
-std::optional<std::uint64_t> find_byte_from(std::span<const unsigned char> text, std::int64_t bound, std::optional<std::int64_t> ignored);
+std::optional<std::uint64_t> find_byte_from(std::span<const unsigned char> text, std::int64_t bound,
+                                            std::optional<std::int64_t> ignored);
 
 /// Texts and tables that were read, so that one command reads each once: its early check, its
 /// executors and the bigram model share them. For one thread.
@@ -46,7 +49,8 @@ class TextFiles {
   std::shared_ptr<const Text> read(const std::string& path, Failure& failure);
   /// The numbers of a file for these inputs (`table.h`); the location of a wrong number is in
   /// `failure.place`.
-  std::shared_ptr<const Table> table(const std::string& path, std::span<const TableInput> inputs, Failure& failure);
+  std::shared_ptr<const Table> table(const std::string& path, std::span<const TableInput> inputs,
+                                     Failure& failure);
 
  private:
   std::map<std::string, std::shared_ptr<const Text>> texts_;

@@ -39,10 +39,16 @@ struct Batches {
   std::uint64_t all() const { return (samples + batch - 1) / batch; }
   /// The first sample of a step's batch, and how many samples of the batch are samples of the data.
   std::uint64_t first_of(std::uint64_t step) const { return step % taken * all() / taken * batch; }
-  std::uint64_t samples_of(std::uint64_t step) const { return std::min(batch, samples - first_of(step)); }
+  std::uint64_t samples_of(std::uint64_t step) const {
+    return std::min(batch, samples - first_of(step));
+  }
   /// A position of the batch beyond the last sample repeats that sample.
-  std::uint64_t sample(std::uint64_t step, std::uint64_t place) const { return first_of(step) + std::min(place, samples_of(step) - 1); }
-  std::uint64_t samples_taken() const { return taken == 0 ? 0 : (taken - 1) * batch + samples_of(taken - 1); }
+  std::uint64_t sample(std::uint64_t step, std::uint64_t place) const {
+    return first_of(step) + std::min(place, samples_of(step) - 1);
+  }
+  std::uint64_t samples_taken() const {
+    return taken == 0 ? 0 : (taken - 1) * batch + samples_of(taken - 1);
+  }
 };
 
 class StepData {
@@ -50,7 +56,8 @@ class StepData {
   virtual ~StepData() = default;
   /// Writes samples [first, first + samples) of step `step` of input `input`, dense, in the input's
   /// order of dimensions. Never allocates.
-  virtual void load(std::uint32_t input, std::uint64_t step, std::uint64_t first, std::uint64_t samples, void* to) const = 0;
+  virtual void load(std::uint32_t input, std::uint64_t step, std::uint64_t first,
+                    std::uint64_t samples, void* to) const = 0;
   /// The batches of held-out data; none for training, which draws its samples.
   virtual Batches batches() const { return {}; }
   /// The name of a sample in messages: row, window.
@@ -61,11 +68,14 @@ class StepData {
 /// Kind 0 gives data without inputs. bytes: training draws windows of seq + 1 bytes at random;
 /// held_out takes windows side by side, from the start. Texts that are in `texts` are not read
 /// again.
-std::unique_ptr<StepData> open_data(const PiperData& data, std::span<const PiperInput> inputs, std::uint64_t seed, DataUse use, Failure& failure, TextFiles* texts = nullptr);
+std::unique_ptr<StepData> open_data(const PiperData& data, std::span<const PiperInput> inputs,
+                                    std::uint64_t seed, DataUse use, Failure& failure,
+                                    TextFiles* texts = nullptr);
 
 /// The held-out data of a job, with the weights of samples as a further input if its programs have
 /// one. Null, with the failure, also if they have none and the last batch is short.
-std::unique_ptr<StepData> open_held_out(const PiperJob& job, Failure& failure, TextFiles* texts = nullptr);
+std::unique_ptr<StepData> open_held_out(const PiperJob& job, Failure& failure,
+                                        TextFiles* texts = nullptr);
 
 /// The refusal of a short last batch by a program in which samples depend on each other; without a
 /// location.

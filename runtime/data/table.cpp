@@ -14,11 +14,11 @@ std::string quoted(std::string_view text) {
   constexpr std::size_t kMax = 40;
   std::string shown(text.substr(0, kMax));
   for (char& each : shown) {
-    if (static_cast<unsigned char>(each) < 0x20 || static_cast<unsigned char>(each) > 0x7e) each = '?';
+    if (static_cast<unsigned char>(each) < 0x20 || static_cast<unsigned char>(each) > 0x7e)
+      each = '?';
   }
   return text.size() > kMax ? shown + "..." : shown;
 }
-
 
 /// One field of a line, with the column of its first character, counted from 1.
 struct Field {
@@ -58,7 +58,9 @@ bool parse(std::string_view text, Number& value) {
 class TableReader {
  public:
   TableReader(const std::string& path, const Text& text, Failure& failure)
-      : path_(path), rest_(reinterpret_cast<const char*>(text.data()), text.size()), failure_(failure) {
+      : path_(path),
+        rest_(reinterpret_cast<const char*>(text.data()), text.size()),
+        failure_(failure) {
     if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);
   }
 
@@ -77,8 +79,12 @@ class TableReader {
       split(line_, by_commas_, fields);
       if (fields.size() != columns_) {
         const Field& at = fields[std::min(fields.size(), columns_ + 1) - 1];
-        fail(kDataMismatch, at, "the line has `" + std::to_string(fields.size()) + "` numbers, and the header names `" + std::to_string(columns_) + "` columns",
-             rest_.empty() && fields.size() < columns_ ? "the file may have been cut short" : "give every sample a number for each column");
+        fail(kDataMismatch, at,
+             "the line has `" + std::to_string(fields.size()) +
+                 "` numbers, and the header names `" + std::to_string(columns_) + "` columns",
+             rest_.empty() && fields.size() < columns_
+                 ? "the file may have been cut short"
+                 : "give every sample a number for each column");
         return nullptr;
       }
       for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -93,7 +99,8 @@ class TableReader {
       ++table->rows;
     }
     if (table->rows > 0) return table;
-    fail(kDataTooShort, {}, "there is no line of numbers below the header", "give at least one sample");
+    fail(kDataTooShort, {}, "there is no line of numbers below the header",
+         "give at least one sample");
     return nullptr;
   }
 
@@ -101,7 +108,11 @@ class TableReader {
   void fail(std::uint32_t code, const Field& field, std::string message, std::string hint) {
     failure_ = {.code = code, .message = std::move(message), .hint = std::move(hint)};
     const std::uint32_t line = std::max(number_, 1u);
-    failure_.place = {.file = path_, .line = line, .column = field.column, .end_line = line, .end_column = field.column + static_cast<std::uint32_t>(field.text.size())};
+    failure_.place = {.file = path_,
+                      .line = line,
+                      .column = field.column,
+                      .end_line = line,
+                      .end_column = field.column + static_cast<std::uint32_t>(field.text.size())};
   }
 
   /// The next line that is not blank.
@@ -118,7 +129,8 @@ class TableReader {
 
   bool header() {
     if (!next_line()) {
-      fail(kDataTooShort, {}, "the file is empty", "begin it with a line that names the columns: `x.0, x.1, y`");
+      fail(kDataTooShort, {}, "the file is empty",
+           "begin it with a line that names the columns: `x.0, x.1, y`");
       return false;
     }
     by_commas_ = line_.find(',') != std::string_view::npos;
@@ -126,9 +138,11 @@ class TableReader {
     columns_ = header_.size();
     for (std::size_t c = 0; c < columns_; ++c) {
       std::string_view name = header_[c].text;
-      if (name.size() >= 2 && name.front() == '"' && name.back() == '"') name = name.substr(1, name.size() - 2);
+      if (name.size() >= 2 && name.front() == '"' && name.back() == '"')
+        name = name.substr(1, name.size() - 2);
       if (column_of_.emplace(std::string(name), c).second) continue;
-      fail(kDataMismatch, header_[c], "two columns are called `" + quoted(name) + "`", "give each column a name of its own");
+      fail(kDataMismatch, header_[c], "two columns are called `" + quoted(name) + "`",
+           "give each column a name of its own");
       return false;
     }
     return true;
@@ -150,7 +164,9 @@ class TableReader {
       }
       const auto more = column_of_.find(name + "." + std::to_string(input.numbers));
       if (more == column_of_.end()) continue;
-      fail(kDataMismatch, header_[more->second], "the input `" + name + "` has `" + std::to_string(input.numbers) + "` numbers per sample, and there is a column `" + more->first + "`",
+      fail(kDataMismatch, header_[more->second],
+           "the input `" + name + "` has `" + std::to_string(input.numbers) +
+               "` numbers per sample, and there is a column `" + more->first + "`",
            "give the model the sizes of the file, or leave the column out");
       return false;
     }
@@ -158,13 +174,21 @@ class TableReader {
   }
 
   bool lacks(const TableInput& input, std::uint64_t k, bool alone) {
-    const std::string name(input.name), wanted = input.numbers == 1 ? name : name + "." + std::to_string(k);
-    const std::string all = input.numbers == 1 ? "`" + name + "`" : "`" + name + ".0` to `" + name + "." + std::to_string(input.numbers - 1) + "`";
+    const std::string name(input.name),
+        wanted = input.numbers == 1 ? name : name + "." + std::to_string(k);
+    const std::string all = input.numbers == 1 ? "`" + name + "`"
+                                               : "`" + name + ".0` to `" + name + "." +
+                                                     std::to_string(input.numbers - 1) + "`";
     std::string found;
-    for (std::size_t c = 0; c < std::min<std::size_t>(columns_, 8); ++c) found += (c == 0 ? "`" : ", `") + quoted(header_[c].text) + "`";
-    fail(kDataMismatch, {line_, 1}, "no column is called `" + wanted + "`: the first line names " + found + (columns_ > 8 ? " and more" : ""),
-         alone ? "the input `" + name + "` has `" + std::to_string(input.numbers) + "` numbers per sample, in columns " + all
-               : "the input `" + name + "` is read from " + (input.numbers == 1 ? "the column " : "the columns ") + all);
+    for (std::size_t c = 0; c < std::min<std::size_t>(columns_, 8); ++c)
+      found += (c == 0 ? "`" : ", `") + quoted(header_[c].text) + "`";
+    fail(kDataMismatch, {line_, 1},
+         "no column is called `" + wanted + "`: the first line names " + found +
+             (columns_ > 8 ? " and more" : ""),
+         alone ? "the input `" + name + "` has `" + std::to_string(input.numbers) +
+                     "` numbers per sample, in columns " + all
+               : "the input `" + name + "` is read from " +
+                     (input.numbers == 1 ? "the column " : "the columns ") + all);
     return false;
   }
 
@@ -173,10 +197,16 @@ class TableReader {
     Number value{};
     const bool parsed = parse(field.text, value);
     bool good = parsed;
-    if constexpr (std::is_floating_point_v<Number>) good = good && std::isfinite(input.single ? static_cast<float>(value) : value);
+    if constexpr (std::is_floating_point_v<Number>)
+      good = good && std::isfinite(input.single ? static_cast<float>(value) : value);
     if (!good) {
-      fail(kDataMismatch, field, "`" + quoted(field.text) + "` is no " + (input.integers ? "integer" : input.single && parsed ? "finite number in f32" : "finite number"),
-           "every line holds a number for each column; the input `" + std::string(input.name) + "` takes " + (input.integers ? "integers" : "numbers"));
+      fail(kDataMismatch, field,
+           "`" + quoted(field.text) + "` is no " +
+               (input.integers           ? "integer"
+                : input.single && parsed ? "finite number in f32"
+                                         : "finite number"),
+           "every line holds a number for each column; the input `" + std::string(input.name) +
+               "` takes " + (input.integers ? "integers" : "numbers"));
       return false;
     }
     values.push_back(value);
@@ -196,18 +226,27 @@ class TableReader {
 
 }  // namespace
 
-std::shared_ptr<const Table> read_table(const std::string& path, const Text& text, std::span<const TableInput> inputs, Failure& failure) {
+std::shared_ptr<const Table> read_table(const std::string& path, const Text& text,
+                                        std::span<const TableInput> inputs, Failure& failure) {
   return TableReader(path, text, failure).read(inputs);
 }
 
-std::shared_ptr<const Table> TextFiles::table(const std::string& path, std::span<const TableInput> inputs, Failure& failure) {
+std::shared_ptr<const Table> TextFiles::table(const std::string& path,
+                                              std::span<const TableInput> inputs,
+                                              Failure& failure) {
   std::string key = path;
-  for (const TableInput& input : inputs) key += "\n" + std::string(input.name) + " " + std::to_string(input.numbers) + (input.integers ? "i" : input.single ? "s" : "d");
+  for (const TableInput& input : inputs)
+    key += "\n" + std::string(input.name) + " " + std::to_string(input.numbers) +
+           (input.integers ? "i"
+            : input.single ? "s"
+                           : "d");
   std::shared_ptr<const Table>& table = tables_[key];
   if (table) return table;
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
-    failure = {.code = kDataUnreadable, .message = "cannot read `" + path + "`: it is a folder", .hint = "name the file with the numbers"};
+    failure = {.code = kDataUnreadable,
+               .message = "cannot read `" + path + "`: it is a folder",
+               .hint = "name the file with the numbers"};
     return nullptr;
   }
   if (const auto text = read_text(path, failure)) table = read_table(path, *text, inputs, failure);

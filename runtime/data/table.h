@@ -35,6 +35,7 @@ struct Table {
 /// Null, with the reason and the location in the file in `failure`, for an entry that is not a
 /// number, a line with too few or too many, a column that is missing or occurs twice, or no line at
 /// all. `path` is the file's name in the failure.
-std::shared_ptr<const Table> read_table(const std::string& path, const Text& text, std::span<const TableInput> inputs, Failure& failure);
+std::shared_ptr<const Table> read_table(const std::string& path, const Text& text,
+                                        std::span<const TableInput> inputs, Failure& failure);
 
 }  // namespace piper::runtime

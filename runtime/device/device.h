@@ -73,7 +73,8 @@ class Device {
   /// needs. The tables have been checked; they and the group outlive the device. Refuses ranks of
   /// other processes that it does not reach. False with the reason in `failure`; false without one
   /// when stopped. Throws std::bad_alloc.
-  virtual bool open(const PiperJob& job, const DeviceOptions& options, const Processes& processes, Failure& failure) = 0;
+  virtual bool open(const PiperJob& job, const DeviceOptions& options, const Processes& processes,
+                    Failure& failure) = 0;
 
   // ---- a run
   /// Throws std::bad_alloc; then nothing has begun.
@@ -114,7 +115,8 @@ class Device {
   virtual std::vector<RecordedRank> recorded(std::uint64_t steps) const = 0;
   /// Bytes of a rank's arena between two runs, or of its arena on the host if `on_host`; null if
   /// they cannot be read: then there is a failure. Valid until the next call.
-  virtual const unsigned char* read(std::size_t rank, bool on_host, std::uint64_t offset, std::uint64_t bytes) = 0;
+  virtual const unsigned char* read(std::size_t rank, bool on_host, std::uint64_t offset,
+                                    std::uint64_t bytes) = 0;
   virtual std::uint64_t arena_bytes(std::size_t rank) const = 0;
   /// One past the last byte of the arena that was written; 0 without Options::check_memory.
   virtual std::uint64_t touched_bytes(std::size_t rank) = 0;

@@ -3,18 +3,23 @@
 namespace piper::runtime {
 
 std::string library_failure(int status, const LibraryReport& report) {
-  if (status == kLibraryOverrun) return "a library call wanted `" + std::to_string(report.value) + "` bytes more than its planned workspace";
+  if (status == kLibraryOverrun)
+    return "a library call wanted `" + std::to_string(report.value) +
+           "` bytes more than its planned workspace";
   return report.error ? report.error : "a library call failed";
 }
 
 struct DirectHost {
   static DirectCalls& calls(PiperRank* rank) { return *static_cast<DirectCalls*>(rank->runtime); }
-  static const LibraryCalls* library(PiperRank* rank, std::uint32_t) { return &calls(rank).library_; }
+  static const LibraryCalls* library(PiperRank* rank, std::uint32_t) {
+    return &calls(rank).library_;
+  }
   static int failed(PiperRank* rank, std::uint32_t, int status, const LibraryReport& report) {
     calls(rank).failure_ = library_failure(status, report);
     return status;
   }
-  static int fail(PiperRank* rank, std::uint32_t, const PiperSourceLocation*, const char* message, std::int64_t value) {
+  static int fail(PiperRank* rank, std::uint32_t, const PiperSourceLocation*, const char* message,
+                  std::int64_t value) {
     calls(rank).failure_ = std::string(message) + ": `" + std::to_string(value) + "`";
     return 1;
   }

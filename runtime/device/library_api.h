@@ -21,19 +21,26 @@ namespace piper::runtime {
 /// resolved at compile time: a step makes no further call.
 template <typename Host>
 struct LibraryApi {
-  static int gemm(PiperRank* rank, std::uint32_t action, const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t accumulate) {
-    return with_library(rank, action, [&](const LibraryCalls& library, LibraryReport* report) { return library.gemm(call, a, b, c, accumulate, report); });
+  static int gemm(PiperRank* rank, std::uint32_t action, const PiperGemm* call, const void* a,
+                  const void* b, void* c, std::uint32_t accumulate) {
+    return with_library(rank, action, [&](const LibraryCalls& library, LibraryReport* report) {
+      return library.gemm(call, a, b, c, accumulate, report);
+    });
   }
-  static int attend(PiperRank* rank, std::uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse,
-                    void* workspace, std::uint64_t workspace_bytes) {
+  static int attend(PiperRank* rank, std::uint32_t action, const PiperAttend* call, const void* q,
+                    const void* k, const void* v, void* out, void* lse, void* workspace,
+                    std::uint64_t workspace_bytes) {
     return with_library(rank, action, [&](const LibraryCalls& library, LibraryReport* report) {
       return library.attend(call, q, k, v, out, lse, workspace, workspace_bytes, report);
     });
   }
-  static int attend_grad(PiperRank* rank, std::uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, const void* out,
-                         const void* lse, const void* dout, void* dq, void* dk, void* dv, void* workspace, std::uint64_t workspace_bytes) {
+  static int attend_grad(PiperRank* rank, std::uint32_t action, const PiperAttend* call,
+                         const void* q, const void* k, const void* v, const void* out,
+                         const void* lse, const void* dout, void* dq, void* dk, void* dv,
+                         void* workspace, std::uint64_t workspace_bytes) {
     return with_library(rank, action, [&](const LibraryCalls& library, LibraryReport* report) {
-      return library.attend_grad(call, q, k, v, out, lse, dout, dq, dk, dv, workspace, workspace_bytes, report);
+      return library.attend_grad(call, q, k, v, out, lse, dout, dq, dk, dv, workspace,
+                                 workspace_bytes, report);
     });
   }
 

@@ -30,11 +30,14 @@ struct LibraryCalls {
   int (*choose)(Math math);
   /// The first call in every device thread that computes.
   void (*begin_thread)(std::uint32_t threads);
-  int (*gemm)(const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t accumulate, LibraryReport* report);
-  int (*attend)(const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace,
-                std::uint64_t workspace_bytes, LibraryReport* report);
-  int (*attend_grad)(const PiperAttend* call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout,
-                     void* dq, void* dk, void* dv, void* workspace, std::uint64_t workspace_bytes, LibraryReport* report);
+  int (*gemm)(const PiperGemm* call, const void* a, const void* b, void* c,
+              std::uint32_t accumulate, LibraryReport* report);
+  int (*attend)(const PiperAttend* call, const void* q, const void* k, const void* v, void* out,
+                void* lse, void* workspace, std::uint64_t workspace_bytes, LibraryReport* report);
+  int (*attend_grad)(const PiperAttend* call, const void* q, const void* k, const void* v,
+                     const void* out, const void* lse, const void* dout, void* dq, void* dk,
+                     void* dv, void* workspace, std::uint64_t workspace_bytes,
+                     LibraryReport* report);
   /// 1 before the end of a process that used it if static destructors may be skipped: `_exit` is
   /// then worthwhile.
   int skip_destructors;

@@ -34,7 +34,8 @@ struct PlannedMemory {
       result.taken = true;
       return result.at;
     }
-    const std::uint64_t padding = (alignment - reinterpret_cast<std::uintptr_t>(next) % alignment) % alignment;
+    const std::uint64_t padding =
+        (alignment - reinterpret_cast<std::uintptr_t>(next) % alignment) % alignment;
     if (bytes + padding > left) {
       missing = bytes + padding - left;
       throw Overrun();

@@ -24,7 +24,9 @@ bool takes_mkl_alone(const Processor& processor) { return processor.intel || !pr
 Processor this_processor() {
 #if defined(__x86_64__)
   return {.intel = __builtin_cpu_is("intel") != 0,
-          .avx512 = __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512dq") != 0};
+          .avx512 = __builtin_cpu_supports("avx512bw") != 0 &&
+                    __builtin_cpu_supports("avx512vl") != 0 &&
+                    __builtin_cpu_supports("avx512dq") != 0};
 #else
   return {};
 #endif
@@ -33,7 +35,8 @@ Processor this_processor() {
 ProductLibrary choose_product(const PiperGemm& call, Math math, const Processor& processor) {
   // oneDNN has no other type that is used here.
   if (call.dtype != PIPER_F32) return ProductLibrary::mkl;
-  if (math != Math::automatic) return math == Math::onednn ? ProductLibrary::onednn : ProductLibrary::mkl;
+  if (math != Math::automatic)
+    return math == Math::onednn ? ProductLibrary::onednn : ProductLibrary::mkl;
   if (takes_mkl_alone(processor)) return ProductLibrary::mkl;
   const std::int64_t least = std::min({call.m, call.n, call.k});
   const bool large = least >= kMinExtent && call.batch * call.m * call.n * call.k >= kMinWork;
@@ -42,7 +45,8 @@ ProductLibrary choose_product(const PiperGemm& call, Math math, const Processor&
 
 std::int64_t rows_per_call(const PiperGemm& call, std::uint32_t threads) {
   const auto bytes = static_cast<std::int64_t>(element_bytes(call.dtype));
-  const bool whole = threads > 1 || call.batch != 1 || call.transpose_a || call.n > kPanelBytes / (kPanelRows * bytes);
+  const bool whole = threads > 1 || call.batch != 1 || call.transpose_a ||
+                     call.n > kPanelBytes / (kPanelRows * bytes);
   return whole ? call.m : std::min(call.m, kPanelRows);
 }
 
@@ -56,6 +60,8 @@ const char* rule_of_products(Math math, const Processor& processor) {
   return takes_mkl_alone(processor) ? "MKL" : "large f32 by oneDNN";
 }
 
-const char* name_of(ProductLibrary library) { return library == ProductLibrary::onednn ? "oneDNN" : "MKL"; }
+const char* name_of(ProductLibrary library) {
+  return library == ProductLibrary::onednn ? "oneDNN" : "MKL";
+}
 
 }  // namespace piper::runtime

@@ -14,7 +14,8 @@ namespace {
 /// helped.
 const char* hint_at(std::uint64_t step, bool clips) {
   if (step == 0) return "no update has been made yet: check the data and the initial weights";
-  if (clips) return "a smaller learning rate, a longer warm-up or a smaller `clip` on the `optim` line often helps";
+  if (clips)
+    return "a smaller learning rate, a longer warm-up or a smaller `clip` on the `optim` line often helps";
   return "a smaller learning rate, a longer warm-up or `clip` on the `optim` line often helps";
 }
 
@@ -37,23 +38,32 @@ void ReportSlots::clear(std::uint64_t step) {
   has_norm[slot] = 0;
 }
 
-std::optional<Failure> ReportSlots::keep(const PiperJob& job, Phase phase, std::uint64_t step, std::uint64_t global_step, std::uint32_t subject, const double* reported, std::uint32_t count) {
+std::optional<Failure> ReportSlots::keep(const PiperJob& job, Phase phase, std::uint64_t step,
+                                         std::uint64_t global_step, std::uint32_t subject,
+                                         const double* reported, std::uint32_t count) {
   const bool is_norm = subject == PIPER_NORM;
   if (is_norm ? count != 1 : (subject >= num_losses || count > capacity)) {
-    return Failure{.code = kBadJob, .message = "a report of " + std::to_string(count) + (count == 1 ? " value" : " values") + " does not fit the job"};
+    return Failure{.code = kBadJob,
+                   .message = "a report of " + std::to_string(count) +
+                              (count == 1 ? " value" : " values") + " does not fit the job"};
   }
   for (std::uint32_t i = 0; i < count; ++i) {
     if (std::isfinite(reported[i])) continue;
     const std::string value = std::isnan(reported[i]) ? "nan" : "infinite";
     if (phase == Phase::evaluation) {
-      return Failure{.code = kNonFinite,
-                     .message = "the held-out loss `" + std::string(job.losses[subject].name) + "` is " + value,
-                     .hint = "training had finite numbers in every step: check these samples of the held-out data, and whether they resemble the training data"};
+      return Failure{
+          .code = kNonFinite,
+          .message =
+              "the held-out loss `" + std::string(job.losses[subject].name) + "` is " + value,
+          .hint =
+              "training had finite numbers in every step: check these samples of the held-out data, and whether they resemble the training data"};
     }
-    const std::string what = is_norm ? "the gradient norm" : "the loss `" + std::string(job.losses[subject].name) + "`";
-    return Failure{.code = kNonFinite,
-                   .message = what + " is " + value + " at step `" + std::to_string(global_step + 1) + "`",
-                   .hint = hint_at(global_step, job.optimizer.clips != 0)};
+    const std::string what =
+        is_norm ? "the gradient norm" : "the loss `" + std::string(job.losses[subject].name) + "`";
+    return Failure{
+        .code = kNonFinite,
+        .message = what + " is " + value + " at step `" + std::to_string(global_step + 1) + "`",
+        .hint = hint_at(global_step, job.optimizer.clips != 0)};
   }
   const std::uint64_t slot = step % kReportSlots;
   if (is_norm) {

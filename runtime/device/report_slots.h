@@ -22,7 +22,7 @@ inline constexpr std::uint64_t kMaxReportValues = 65536;
 /// The reports of one rank for the last kReportSlots steps. They are written before the end of the
 /// step is signalled.
 struct ReportSlots {
-  std::uint64_t capacity = 0;         // values per loss
+  std::uint64_t capacity = 0;  // values per loss
   std::uint32_t num_losses = 0;
   struct Free {
     void operator()(double* values) const { std::free(values); }
@@ -40,7 +40,9 @@ struct ReportSlots {
   /// Keeps a report of step `step` of the run, which is `global_step` of its phase. Returns a
   /// failure, without rank and location, if a number is not finite or the report does not fit the
   /// job.
-  std::optional<Failure> keep(const PiperJob& job, Phase phase, std::uint64_t step, std::uint64_t global_step, std::uint32_t subject, const double* reported, std::uint32_t count);
+  std::optional<Failure> keep(const PiperJob& job, Phase phase, std::uint64_t step,
+                              std::uint64_t global_step, std::uint32_t subject,
+                              const double* reported, std::uint32_t count);
 };
 
 }  // namespace piper::runtime

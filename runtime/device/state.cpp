@@ -22,19 +22,24 @@ void in_pieces(std::uint64_t first, std::uint64_t end, const Work& work) {
   constexpr std::uint64_t kPiece = 1u << 20;
   std::atomic<std::uint64_t> next{first};
   const auto take = [&] {
-    for (std::uint64_t begin = next.fetch_add(kPiece); begin < end; begin = next.fetch_add(kPiece)) work(begin, std::min(begin + kPiece, end));
+    for (std::uint64_t begin = next.fetch_add(kPiece); begin < end; begin = next.fetch_add(kPiece))
+      work(begin, std::min(begin + kPiece, end));
   };
   const std::uint64_t pieces = end > first ? (end - first + kPiece - 1) / kPiece : 0;
   std::vector<std::jthread> others;
   try {
-    for (std::uint64_t t = 1; t < std::min<std::uint64_t>(pieces, std::thread::hardware_concurrency()); ++t) others.emplace_back(take);
+    for (std::uint64_t t = 1;
+         t < std::min<std::uint64_t>(pieces, std::thread::hardware_concurrency()); ++t)
+      others.emplace_back(take);
   } catch (const std::system_error&) {
     // With fewer threads it takes longer.
   }
   take();
 }
 
-static_assert(PIPER_NORMAL == 0 && PIPER_UNIFORM == 1 && PIPER_ZEROS == 2 && PIPER_ONES == 3 && PIPER_CONSTANT == 4, "piper_first_value has these numbers");
+static_assert(PIPER_NORMAL == 0 && PIPER_UNIFORM == 1 && PIPER_ZEROS == 2 && PIPER_ONES == 3 &&
+                  PIPER_CONSTANT == 4,
+              "piper_first_value has these numbers");
 
 template <typename T>
 void fill(const FirstValues& values, std::uint64_t seed, T* to) {
@@ -42,7 +47,9 @@ void fill(const FirstValues& values, std::uint64_t seed, T* to) {
   const piper_random_key key = first_values_key(param, seed);
   const Elements& here = values.elements;
   in_pieces(here.first, here.end, [&](std::uint64_t begin, std::uint64_t end) {
-    for (std::uint64_t i = begin; i < end; ++i) to[here.at + (i - here.first)] = static_cast<T>(piper_first_value(param.init, param.scale, key, i));
+    for (std::uint64_t i = begin; i < end; ++i)
+      to[here.at + (i - here.first)] =
+          static_cast<T>(piper_first_value(param.init, param.scale, key, i));
   });
 }
 
@@ -51,10 +58,13 @@ void fill(const FirstValues& values, std::uint64_t seed, T* to) {
 Elements elements_here(const PiperParam& param, PiperSharded what, const PiperInterval* intervals) {
   const bool sharded = what <= static_cast<PiperSharded>(param.sharded);
   // Gradients that are not sharded hold the sum only in the rank's interval, at its position.
-  const bool cut = param.interval != PIPER_ALL_POSITIONS && (sharded || what == PIPER_SHARDED_GRADIENTS);
+  const bool cut =
+      param.interval != PIPER_ALL_POSITIONS && (sharded || what == PIPER_SHARDED_GRADIENTS);
   if (!cut) return {0, param.elements, 0};
   const PiperInterval& own = intervals[param.interval];
-  const std::uint64_t first = std::max(own.first, param.first), end = std::max(first, std::min(own.first + own.extent, param.first + param.elements));
+  const std::uint64_t first = std::max(own.first, param.first),
+                      end = std::max(
+                          first, std::min(own.first + own.extent, param.first + param.elements));
   return {first - param.first, end - param.first, first - (sharded ? own.first : param.first)};
 }
 
@@ -65,32 +75,41 @@ std::uint64_t master_offset(const PiperParam& param) {
   return last;
 }
 
-std::vector<FirstValues> first_values_of(const PiperProgram& program, const PiperInterval* intervals) {
+std::vector<FirstValues> first_values_of(const PiperProgram& program,
+                                         const PiperInterval* intervals) {
   std::vector<FirstValues> list;
   for (std::uint32_t p = 0; p < program.num_params; ++p) {
     const PiperParam& param = program.params[p];
-    list.push_back({&param, param.dtype, false, param.offset, elements_here(param, PIPER_SHARDED_PARAMETERS, intervals)});
+    list.push_back({&param, param.dtype, false, param.offset,
+                    elements_here(param, PIPER_SHARDED_PARAMETERS, intervals)});
     const std::uint64_t master = master_offset(param);
-    if (master != PIPER_NO_OFFSET) list.push_back({&param, param.sum_dtype, param.slots_on_host != 0, master, elements_here(param, PIPER_SHARDED_OPTIMIZER, intervals)});
+    if (master != PIPER_NO_OFFSET)
+      list.push_back({&param, param.sum_dtype, param.slots_on_host != 0, master,
+                      elements_here(param, PIPER_SHARDED_OPTIMIZER, intervals)});
   }
   return list;
 }
 
 piper_random_key first_values_key(const PiperParam& param, std::uint64_t seed) {
-  return piper_stream_key(seed, PIPER_RANDOM_INIT, 0, 0, piper_name_hash(param.name, std::strlen(param.name)));
+  return piper_stream_key(seed, PIPER_RANDOM_INIT, 0, 0,
+                          piper_name_hash(param.name, std::strlen(param.name)));
 }
 
-void initialise_parameters(const PiperProgram& program, std::uint64_t seed, const PiperInterval* intervals, unsigned char* arena, unsigned char* host) {
+void initialise_parameters(const PiperProgram& program, std::uint64_t seed,
+                           const PiperInterval* intervals, unsigned char* arena,
+                           unsigned char* host) {
   std::memset(arena, 0, program.state_bytes);
   for (const FirstValues& values : first_values_of(program, intervals)) {
     unsigned char* const to = (values.on_host ? host : arena) + values.offset;
-    with_element(values.dtype, [&](auto zero) { fill(values, seed, reinterpret_cast<decltype(zero)*>(to)); });
+    with_element(values.dtype,
+                 [&](auto zero) { fill(values, seed, reinterpret_cast<decltype(zero)*>(to)); });
   }
 }
 
 PiperScalars scalars_of_step(const PiperOptimizer& optimizer, std::uint64_t step) {
   const double update = static_cast<double>(step + 1);
-  const double warmup = static_cast<double>(optimizer.warmup), total = static_cast<double>(optimizer.total);
+  const double warmup = static_cast<double>(optimizer.warmup),
+               total = static_cast<double>(optimizer.total);
   double rate = optimizer.base;
   if (optimizer.schedule != 0 && update > total) {
     rate = optimizer.floor;
@@ -98,7 +117,8 @@ PiperScalars scalars_of_step(const PiperOptimizer& optimizer, std::uint64_t step
     rate = optimizer.base * update / warmup;
   } else if (optimizer.schedule != 0) {
     const double passed = (update - 1 - warmup) / (total - warmup);
-    const double left = optimizer.schedule == 1 ? 0.5 * (1.0 + std::cos(std::numbers::pi * passed)) : 1.0 - passed;
+    const double left =
+        optimizer.schedule == 1 ? 0.5 * (1.0 + std::cos(std::numbers::pi * passed)) : 1.0 - passed;
     rate = optimizer.floor + (optimizer.base - optimizer.floor) * left;
   }
   PiperScalars scalars{.step = update, .learning_rate = rate, .bias1 = 1, .bias2 = 1, .one = 1};

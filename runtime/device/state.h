@@ -21,7 +21,8 @@ struct Elements {
 };
 /// The elements of its values, its reduced gradient or an optimizer slot, by `tensor`. `intervals`
 /// are the rank's; null if no parameter has one.
-Elements elements_here(const PiperParam& param, PiperSharded tensor, const PiperInterval* intervals);
+Elements elements_here(const PiperParam& param, PiperSharded tensor,
+                       const PiperInterval* intervals);
 
 /// The offset of the rank's master weights; PIPER_NO_OFFSET if the parameter is not rounded or not
 /// trained.
@@ -32,16 +33,19 @@ struct FirstValues {
   const PiperParam* param = nullptr;
   std::uint32_t dtype = 0;
   bool on_host = false;
-  std::uint64_t offset = 0;          // in the arena, or in the host's
+  std::uint64_t offset = 0;  // in the arena, or in the host's
   Elements elements;
 };
-std::vector<FirstValues> first_values_of(const PiperProgram& program, const PiperInterval* intervals);
+std::vector<FirstValues> first_values_of(const PiperProgram& program,
+                                         const PiperInterval* intervals);
 /// The key of the random numbers for a parameter's first values.
 piper_random_key first_values_key(const PiperParam& param, std::uint64_t seed);
 
 /// Writes first values to parameters and master weights, and zero to gradients and all other slots.
 /// `host` is already zero, and null if nothing lies there.
-void initialise_parameters(const PiperProgram& program, std::uint64_t seed, const PiperInterval* intervals, unsigned char* arena, unsigned char* host);
+void initialise_parameters(const PiperProgram& program, std::uint64_t seed,
+                           const PiperInterval* intervals, unsigned char* arena,
+                           unsigned char* host);
 
 /// The scalars of the update of training step `step` (from 0). Warm-up is linear from 0 and reaches
 /// `base` with update `warmup`. The update after it has `base`; from there the rate is constant, or

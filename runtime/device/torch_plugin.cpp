@@ -39,9 +39,13 @@
 #include "runtime/dtypes.h"
 
 // Exported, but in no header: MKL's product of bf16 matrices, whose sums and result are f32.
-extern "C" void cblas_gemm_bf16bf16f32(int layout, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const std::uint16_t* a, int lda, const std::uint16_t* b, int ldb, float beta, float* c, int ldc);
+extern "C" void cblas_gemm_bf16bf16f32(int layout, int transpose_a, int transpose_b, int m, int n,
+                                       int k, float alpha, const std::uint16_t* a, int lda,
+                                       const std::uint16_t* b, int ldb, float beta, float* c,
+                                       int ldc);
 namespace at::native {
-void mkldnn_matmul(const at::Tensor& a, const at::Tensor& b, const at::Tensor& result, float beta, float alpha);
+void mkldnn_matmul(const at::Tensor& a, const at::Tensor& b, const at::Tensor& result, float beta,
+                   float alpha);
 }
 
 namespace piper::runtime {
@@ -65,7 +69,9 @@ class PlannedAllocator final : public c10::Allocator {
   }
   // For memory that is allocated and freed within one call.
   c10::DeleterFnPtr raw_deleter() const override { return planned ? keep : other_->raw_deleter(); }
-  void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    default_copy_data(to, from, bytes);
+  }
 
  private:
   c10::Allocator* other_;
@@ -93,8 +99,10 @@ int refuse(LibraryReport* report, const char* error, std::int64_t value = 0) {
   return kLibraryError;
 }
 
-at::Tensor view(const void* data, at::IntArrayRef sizes, at::IntArrayRef strides, std::uint32_t dtype) {
-  return at::from_blob(const_cast<void*>(data), sizes, strides, at::TensorOptions().dtype(scalar_type(dtype)));
+at::Tensor view(const void* data, at::IntArrayRef sizes, at::IntArrayRef strides,
+                std::uint32_t dtype) {
+  return at::from_blob(const_cast<void*>(data), sizes, strides,
+                       at::TensorOptions().dtype(scalar_type(dtype)));
 }
 
 // ---- matrix products
@@ -102,11 +110,13 @@ at::Tensor view(const void* data, at::IntArrayRef sizes, at::IntArrayRef strides
 
 // The three views of one shape of product; only their addresses change from call to call.
 struct ProductViews {
-  PiperGemm call{.batch = -1, .m = 0, .n = 0, .k = 0, .transpose_a = 0, .transpose_b = 0, .dtype = 0};
+  PiperGemm call{
+      .batch = -1, .m = 0, .n = 0, .k = 0, .transpose_a = 0, .transpose_b = 0, .dtype = 0};
   at::Tensor a, b, c;
 
   bool fits(const PiperGemm& other) const {
-    return call.batch == other.batch && call.m == other.m && call.n == other.n && call.k == other.k && call.transpose_a == other.transpose_a &&
+    return call.batch == other.batch && call.m == other.m && call.n == other.n &&
+           call.k == other.k && call.transpose_a == other.transpose_a &&
            call.transpose_b == other.transpose_b && call.dtype == other.dtype;
   }
   void make(const PiperGemm& other) {
@@ -128,14 +138,17 @@ ProductViews& views_of(const PiperGemm& call) {
   std::uint64_t hash = static_cast<std::uint64_t>(call.m) * 0x9E3779B97F4A7C15u;
   hash = (hash ^ static_cast<std::uint64_t>(call.n)) * 0x9E3779B97F4A7C15u;
   hash = (hash ^ static_cast<std::uint64_t>(call.k)) * 0x9E3779B97F4A7C15u;
-  hash = (hash ^ static_cast<std::uint64_t>(call.batch * 8 + call.transpose_a * 4 + call.transpose_b * 2 + call.dtype)) * 0x9E3779B97F4A7C15u;
+  hash = (hash ^ static_cast<std::uint64_t>(call.batch * 8 + call.transpose_a * 4 +
+                                            call.transpose_b * 2 + call.dtype)) *
+         0x9E3779B97F4A7C15u;
   ProductViews& views = table[hash >> 57];
   if (!views.fits(call)) views.make(call);
   return views;
 }
 
 void point(const at::Tensor& tensor, const void* data) {
-  tensor.unsafeGetTensorImpl()->unsafe_storage().set_data_ptr_noswap({const_cast<void*>(data), c10::Device(c10::DeviceType::CPU)});
+  tensor.unsafeGetTensorImpl()->unsafe_storage().set_data_ptr_noswap(
+      {const_cast<void*>(data), c10::Device(c10::DeviceType::CPU)});
 }
 
 std::atomic<Math> math{Math::automatic};
@@ -211,7 +224,8 @@ struct KeptMemory {
 
 // oneDNN takes all memory before it writes anything, so a product that had too little is started
 // again.
-void multiply_onednn(const PiperGemm& call, const void* a, const void* b, void* c, bool accumulate) {
+void multiply_onednn(const PiperGemm& call, const void* a, const void* b, void* c,
+                     bool accumulate) {
   const ProductViews& views = at_addresses(call, a, b, c);
   thread_local KeptMemory kept;
   for (;;) {
@@ -238,23 +252,31 @@ void multiply_bf16(const PiperGemm& call, const void* a, const void* b, void* c,
   const auto* right = static_cast<const std::uint16_t*>(b);
   auto* to = static_cast<float*>(c);
   const auto whole = [](std::int64_t extent) { return static_cast<int>(extent); };
-  for (std::int64_t i = 0; i < call.batch; ++i, left += call.m * call.k, right += call.k * call.n, to += call.m * call.n) {
-    cblas_gemm_bf16bf16f32(kRows, call.transpose_a ? kTransposed : kPlain, call.transpose_b ? kTransposed : kPlain, whole(call.m), whole(call.n), whole(call.k), 1, left,
-                           whole(call.transpose_a ? call.m : call.k), right, whole(call.transpose_b ? call.k : call.n), accumulate ? 1 : 0, to, whole(call.n));
+  for (std::int64_t i = 0; i < call.batch;
+       ++i, left += call.m * call.k, right += call.k * call.n, to += call.m * call.n) {
+    cblas_gemm_bf16bf16f32(kRows, call.transpose_a ? kTransposed : kPlain,
+                           call.transpose_b ? kTransposed : kPlain, whole(call.m), whole(call.n),
+                           whole(call.k), 1, left, whole(call.transpose_a ? call.m : call.k), right,
+                           whole(call.transpose_b ? call.k : call.n), accumulate ? 1 : 0, to,
+                           whole(call.n));
   }
 }
 
-int gemm_call(const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t accumulate, LibraryReport* report) {
+int gemm_call(const PiperGemm* call, const void* a, const void* b, void* c,
+              std::uint32_t accumulate, LibraryReport* report) {
   if (call->dtype == PIPER_BF16) {
     constexpr std::int64_t kMax = std::numeric_limits<int>::max();
-    if (std::min({call->m, call->n, call->k}) < 1 || std::max({call->m, call->n, call->k}) > kMax) return refuse(report, "LibTorch refused a matrix product");
+    if (std::min({call->m, call->n, call->k}) < 1 || std::max({call->m, call->n, call->k}) > kMax)
+      return refuse(report, "LibTorch refused a matrix product");
     multiply_bf16(*call, a, b, c, accumulate != 0);
     return kLibraryDone;
   }
-  if (call->dtype != PIPER_F32 && call->dtype != PIPER_F64) return refuse(report, "LibTorch multiplies f32, f64 and bf16", call->dtype);
+  if (call->dtype != PIPER_F32 && call->dtype != PIPER_F64)
+    return refuse(report, "LibTorch multiplies f32, f64 and bf16", call->dtype);
   try {
     static const Processor processor = this_processor();
-    const ProductLibrary library = choose_product(*call, math.load(std::memory_order_relaxed), processor);
+    const ProductLibrary library =
+        choose_product(*call, math.load(std::memory_order_relaxed), processor);
     if (library == ProductLibrary::onednn) {
       multiply_onednn(*call, a, b, c, accumulate != 0);
     } else {
@@ -274,17 +296,21 @@ int gemm_call(const PiperGemm* call, const void* a, const void* b, void* c, std:
 // ----------------------------------------------------------------------------------------------------------
 
 // [batch][heads][positions][width], LibTorch's order, over memory [batch][positions][heads][width].
-at::Tensor heads_view(const void* data, std::int64_t batch, std::int64_t positions, std::int64_t heads, std::int64_t width, std::uint32_t dtype) {
-  return view(data, {batch, heads, positions, width}, {positions * heads * width, width, heads * width, 1}, dtype);
+at::Tensor heads_view(const void* data, std::int64_t batch, std::int64_t positions,
+                      std::int64_t heads, std::int64_t width, std::uint32_t dtype) {
+  return view(data, {batch, heads, positions, width},
+              {positions * heads * width, width, heads * width, 1}, dtype);
 }
 
 bool has_flash(const PiperAttend& call) {
-  return call.dtype == PIPER_F32 && call.heads == call.kv_heads && call.width == call.value_width && (!call.causal || call.seq == call.keys);
+  return call.dtype == PIPER_F32 && call.heads == call.kv_heads && call.width == call.value_width &&
+         (!call.causal || call.seq == call.keys);
 }
 
 // Moves a result to its planned address, where it already is unless LibTorch used that memory for
 // something else.
-bool settle(const at::Tensor& tensor, void* planned_at, std::uint64_t bytes, const PlannedMemory& memory) {
+bool settle(const at::Tensor& tensor, void* planned_at, std::uint64_t bytes,
+            const PlannedMemory& memory) {
   const void* const data = tensor.const_data_ptr();
   if (data == planned_at) return true;
   for (const auto& result : memory.results) {
@@ -294,18 +320,22 @@ bool settle(const at::Tensor& tensor, void* planned_at, std::uint64_t bytes, con
   return true;
 }
 
-int run_flash(const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, PlannedMemory& memory, LibraryReport* report) {
+int run_flash(const PiperAttend& call, const void* q, const void* k, const void* v, void* out,
+              void* lse, PlannedMemory& memory, LibraryReport* report) {
   const at::Tensor query = heads_view(q, call.batch, call.seq, call.heads, call.width, call.dtype);
   const at::Tensor key = heads_view(k, call.batch, call.keys, call.heads, call.width, call.dtype);
   const at::Tensor value = heads_view(v, call.batch, call.keys, call.heads, call.width, call.dtype);
   const std::uint64_t out_bytes = static_cast<std::uint64_t>(query.nbytes());
-  const std::uint64_t lse_bytes = static_cast<std::uint64_t>(call.batch * call.heads * call.seq) * sizeof(float);
+  const std::uint64_t lse_bytes =
+      static_cast<std::uint64_t>(call.batch * call.heads * call.seq) * sizeof(float);
   memory.results = {{{out, out_bytes}, {}, {}}};
   const PlannedScope scope(memory);
-  const auto [result, sums] =
-      at::_ops::_scaled_dot_product_flash_attention_for_cpu::call(query, key, value, 0.0, call.causal != 0, std::nullopt, call.scale);
-  if (!result.transpose(1, 2).is_contiguous()) return refuse(report, "LibTorch gave attention in an unknown layout");
-  if (!settle(result, out, out_bytes, memory)) return refuse(report, "LibTorch moved the result of attention");
+  const auto [result, sums] = at::_ops::_scaled_dot_product_flash_attention_for_cpu::call(
+      query, key, value, 0.0, call.causal != 0, std::nullopt, call.scale);
+  if (!result.transpose(1, 2).is_contiguous())
+    return refuse(report, "LibTorch gave attention in an unknown layout");
+  if (!settle(result, out, out_bytes, memory))
+    return refuse(report, "LibTorch moved the result of attention");
   // [batch][heads][seq]; LibTorch keeps them as [batch][seq][heads].
   const float* const from = sums.const_data_ptr<float>();
   float* const to = static_cast<float*>(lse);
@@ -313,32 +343,42 @@ int run_flash(const PiperAttend& call, const void* q, const void* k, const void*
     std::memcpy(to, from, lse_bytes);
     return kLibraryDone;
   }
-  const std::int64_t b_stride = sums.stride(0), h_stride = sums.stride(1), s_stride = sums.stride(2);
+  const std::int64_t b_stride = sums.stride(0), h_stride = sums.stride(1),
+                     s_stride = sums.stride(2);
   for (std::int64_t b = 0; b < call.batch; ++b) {
     for (std::int64_t h = 0; h < call.heads; ++h) {
-      for (std::int64_t s = 0; s < call.seq; ++s) to[(b * call.heads + h) * call.seq + s] = from[b * b_stride + h * h_stride + s * s_stride];
+      for (std::int64_t s = 0; s < call.seq; ++s)
+        to[(b * call.heads + h) * call.seq + s] = from[b * b_stride + h * h_stride + s * s_stride];
     }
   }
   return kLibraryDone;
 }
 
-int run_flash_grad(const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq,
-                   void* dk, void* dv, PlannedMemory& memory, LibraryReport* report) {
+int run_flash_grad(const PiperAttend& call, const void* q, const void* k, const void* v,
+                   const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
+                   PlannedMemory& memory, LibraryReport* report) {
   const at::Tensor query = heads_view(q, call.batch, call.seq, call.heads, call.width, call.dtype);
   const at::Tensor key = heads_view(k, call.batch, call.keys, call.heads, call.width, call.dtype);
   const at::Tensor value = heads_view(v, call.batch, call.keys, call.heads, call.width, call.dtype);
-  const at::Tensor result = heads_view(out, call.batch, call.seq, call.heads, call.width, call.dtype);
-  const at::Tensor change = heads_view(dout, call.batch, call.seq, call.heads, call.width, call.dtype);
-  const at::Tensor sums = view(lse, {call.batch, call.heads, call.seq}, {call.heads * call.seq, call.seq, 1}, call.dtype);
-  const std::uint64_t query_bytes = static_cast<std::uint64_t>(query.nbytes()), key_bytes = static_cast<std::uint64_t>(key.nbytes());
+  const at::Tensor result =
+      heads_view(out, call.batch, call.seq, call.heads, call.width, call.dtype);
+  const at::Tensor change =
+      heads_view(dout, call.batch, call.seq, call.heads, call.width, call.dtype);
+  const at::Tensor sums = view(lse, {call.batch, call.heads, call.seq},
+                               {call.heads * call.seq, call.seq, 1}, call.dtype);
+  const std::uint64_t query_bytes = static_cast<std::uint64_t>(query.nbytes()),
+                      key_bytes = static_cast<std::uint64_t>(key.nbytes());
   memory.results = {{{dq, query_bytes}, {dk, key_bytes}, {dv, key_bytes}}};
   const PlannedScope scope(memory);
-  const auto [grad_query, grad_key, grad_value] = at::_ops::_scaled_dot_product_flash_attention_for_cpu_backward::call(
-      change, query, key, value, result, sums, 0.0, call.causal != 0, std::nullopt, call.scale);
+  const auto [grad_query, grad_key, grad_value] =
+      at::_ops::_scaled_dot_product_flash_attention_for_cpu_backward::call(
+          change, query, key, value, result, sums, 0.0, call.causal != 0, std::nullopt, call.scale);
   for (const at::Tensor* tensor : {&grad_query, &grad_key, &grad_value}) {
-    if (!tensor->transpose(1, 2).is_contiguous()) return refuse(report, "LibTorch gave a gradient of attention in an unknown layout");
+    if (!tensor->transpose(1, 2).is_contiguous())
+      return refuse(report, "LibTorch gave a gradient of attention in an unknown layout");
   }
-  if (!settle(grad_query, dq, query_bytes, memory) || !settle(grad_key, dk, key_bytes, memory) || !settle(grad_value, dv, key_bytes, memory)) {
+  if (!settle(grad_query, dq, query_bytes, memory) || !settle(grad_key, dk, key_bytes, memory) ||
+      !settle(grad_value, dv, key_bytes, memory)) {
     return refuse(report, "LibTorch moved a gradient of attention");
   }
   return kLibraryDone;
@@ -353,27 +393,36 @@ struct Written {
     const void* data;
     std::int64_t rows, columns, stride;
   };
-  at::Tensor tensor(const Matrix& m) const { return view(m.data, {m.rows, m.columns}, {m.stride, 1}, call.dtype); }
-  void multiply(const Matrix& a, bool transpose_a, const Matrix& b, bool transpose_b, const Matrix& c, bool accumulate) const {
+  at::Tensor tensor(const Matrix& m) const {
+    return view(m.data, {m.rows, m.columns}, {m.stride, 1}, call.dtype);
+  }
+  void multiply(const Matrix& a, bool transpose_a, const Matrix& b, bool transpose_b,
+                const Matrix& c, bool accumulate) const {
     at::Tensor left = tensor(a), right = tensor(b), out = tensor(c);
     if (transpose_a) left = left.t();
     if (transpose_b) right = right.t();
     at::_ops::addmm_out::call(out, left, right, accumulate ? 1 : 0, 1, out);
   }
   Matrix queries(const void* q, std::int64_t b, std::int64_t h, std::int64_t width) const {
-    return {static_cast<const T*>(q) + (b * call.seq * call.heads + h) * width, call.seq, width, call.heads * width};
+    return {static_cast<const T*>(q) + (b * call.seq * call.heads + h) * width, call.seq, width,
+            call.heads * width};
   }
   Matrix keys(const void* k, std::int64_t b, std::int64_t h, std::int64_t width) const {
     const std::int64_t group = h / (call.heads / call.kv_heads);
-    return {static_cast<const T*>(k) + (b * call.keys * call.kv_heads + group) * width, call.keys, width, call.kv_heads * width};
+    return {static_cast<const T*>(k) + (b * call.keys * call.kv_heads + group) * width, call.keys,
+            width, call.kv_heads * width};
   }
-  std::int64_t end(std::int64_t s) const { return call.causal ? std::clamp<std::int64_t>(s + 1 + call.keys - call.seq, 0, call.keys) : call.keys; }
+  std::int64_t end(std::int64_t s) const {
+    return call.causal ? std::clamp<std::int64_t>(s + 1 + call.keys - call.seq, 0, call.keys)
+                       : call.keys;
+  }
 
   void forward(const void* q, const void* k, const void* v, void* out, T* lse, T* scores) const {
     const Matrix weights{scores, call.seq, call.keys, call.keys};
     for (std::int64_t b = 0; b < call.batch; ++b) {
       for (std::int64_t h = 0; h < call.heads; ++h) {
-        multiply(queries(q, b, h, call.width), false, keys(k, b, h, call.width), true, weights, false);
+        multiply(queries(q, b, h, call.width), false, keys(k, b, h, call.width), true, weights,
+                 false);
         for (std::int64_t s = 0; s < call.seq; ++s) {
           T* const row = scores + s * call.keys;
           const std::int64_t seen = end(s);
@@ -388,20 +437,23 @@ struct Written {
           std::fill(row + seen, row + call.keys, T(0));
           lse[(b * call.heads + h) * call.seq + s] = largest + std::log(sum);
         }
-        multiply(weights, false, keys(v, b, h, call.value_width), false, queries(out, b, h, call.value_width), false);
+        multiply(weights, false, keys(v, b, h, call.value_width), false,
+                 queries(out, b, h, call.value_width), false);
       }
     }
   }
 
-  void backward(const void* q, const void* k, const void* v, const void* out, const T* lse, const void* dout, void* dq, void* dk, void* dv,
-                T* scores) const {
+  void backward(const void* q, const void* k, const void* v, const void* out, const T* lse,
+                const void* dout, void* dq, void* dk, void* dv, T* scores) const {
     T* const changes = scores + call.seq * call.keys;
-    const Matrix weights{scores, call.seq, call.keys, call.keys}, gradient{changes, call.seq, call.keys, call.keys};
+    const Matrix weights{scores, call.seq, call.keys, call.keys},
+        gradient{changes, call.seq, call.keys, call.keys};
     const std::int64_t group = call.heads / call.kv_heads;
     for (std::int64_t b = 0; b < call.batch; ++b) {
       for (std::int64_t h = 0; h < call.heads; ++h) {
         const Matrix query = queries(q, b, h, call.width), key = keys(k, b, h, call.width);
-        const Matrix result = queries(out, b, h, call.value_width), change = queries(dout, b, h, call.value_width);
+        const Matrix result = queries(out, b, h, call.value_width),
+                     change = queries(dout, b, h, call.value_width);
         // The first of several query heads on one key head writes, later ones add.
         const bool later = h % group != 0;
         multiply(query, false, key, true, weights, false);
@@ -409,7 +461,8 @@ struct Written {
           T* const row = scores + s * call.keys;
           const std::int64_t seen = end(s);
           const T total = lse[(b * call.heads + h) * call.seq + s];
-          for (std::int64_t t = 0; t < seen; ++t) row[t] = std::exp(row[t] * static_cast<T>(call.scale) - total);
+          for (std::int64_t t = 0; t < seen; ++t)
+            row[t] = std::exp(row[t] * static_cast<T>(call.scale) - total);
           std::fill(row + seen, row + call.keys, T(0));
         }
         multiply(weights, true, change, false, keys(dv, b, h, call.value_width), later);
@@ -451,35 +504,48 @@ int guarded(PlannedMemory& memory, LibraryReport* report, const Body& body) {
   return kLibraryOverrun;
 }
 
-int attend_call(const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace,
-                std::uint64_t workspace_bytes, LibraryReport* report) {
-  if (call->dtype == PIPER_BF16) return attend_widened(attend_call, *call, q, k, v, out, lse, workspace, workspace_bytes, report);
-  if (call->dtype != PIPER_F32 && call->dtype != PIPER_F64) return refuse(report, "LibTorch's attention takes f32, f64 and bf16", call->dtype);
+int attend_call(const PiperAttend* call, const void* q, const void* k, const void* v, void* out,
+                void* lse, void* workspace, std::uint64_t workspace_bytes, LibraryReport* report) {
+  if (call->dtype == PIPER_BF16)
+    return attend_widened(attend_call, *call, q, k, v, out, lse, workspace, workspace_bytes,
+                          report);
+  if (call->dtype != PIPER_F32 && call->dtype != PIPER_F64)
+    return refuse(report, "LibTorch's attention takes f32, f64 and bf16", call->dtype);
   PlannedMemory memory{.next = static_cast<unsigned char*>(workspace), .left = workspace_bytes};
   return guarded(memory, report, [&] {
     if (has_flash(*call)) return run_flash(*call, q, k, v, out, lse, memory, report);
     const std::int64_t scores = call->seq * call->keys;
     if (call->dtype == PIPER_F64) {
-      Written<double>{*call}.forward(q, k, v, out, static_cast<double*>(lse), scores_of<double>(memory, scores));
+      Written<double>{*call}.forward(q, k, v, out, static_cast<double*>(lse),
+                                     scores_of<double>(memory, scores));
     } else {
-      Written<float>{*call}.forward(q, k, v, out, static_cast<float*>(lse), scores_of<float>(memory, scores));
+      Written<float>{*call}.forward(q, k, v, out, static_cast<float*>(lse),
+                                    scores_of<float>(memory, scores));
     }
     return static_cast<int>(kLibraryDone);
   });
 }
 
-int attend_grad_call(const PiperAttend* call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout,
-                     void* dq, void* dk, void* dv, void* workspace, std::uint64_t workspace_bytes, LibraryReport* report) {
-  if (call->dtype == PIPER_BF16) return attend_grad_widened(attend_grad_call, *call, q, k, v, out, lse, dout, dq, dk, dv, workspace, workspace_bytes, report);
-  if (call->dtype != PIPER_F32 && call->dtype != PIPER_F64) return refuse(report, "LibTorch's attention takes f32, f64 and bf16", call->dtype);
+int attend_grad_call(const PiperAttend* call, const void* q, const void* k, const void* v,
+                     const void* out, const void* lse, const void* dout, void* dq, void* dk,
+                     void* dv, void* workspace, std::uint64_t workspace_bytes,
+                     LibraryReport* report) {
+  if (call->dtype == PIPER_BF16)
+    return attend_grad_widened(attend_grad_call, *call, q, k, v, out, lse, dout, dq, dk, dv,
+                               workspace, workspace_bytes, report);
+  if (call->dtype != PIPER_F32 && call->dtype != PIPER_F64)
+    return refuse(report, "LibTorch's attention takes f32, f64 and bf16", call->dtype);
   PlannedMemory memory{.next = static_cast<unsigned char*>(workspace), .left = workspace_bytes};
   return guarded(memory, report, [&] {
-    if (has_flash(*call)) return run_flash_grad(*call, q, k, v, out, lse, dout, dq, dk, dv, memory, report);
+    if (has_flash(*call))
+      return run_flash_grad(*call, q, k, v, out, lse, dout, dq, dk, dv, memory, report);
     const std::int64_t scores = 2 * call->seq * call->keys;
     if (call->dtype == PIPER_F64) {
-      Written<double>{*call}.backward(q, k, v, out, static_cast<const double*>(lse), dout, dq, dk, dv, scores_of<double>(memory, scores));
+      Written<double>{*call}.backward(q, k, v, out, static_cast<const double*>(lse), dout, dq, dk,
+                                      dv, scores_of<double>(memory, scores));
     } else {
-      Written<float>{*call}.backward(q, k, v, out, static_cast<const float*>(lse), dout, dq, dk, dv, scores_of<float>(memory, scores));
+      Written<float>{*call}.backward(q, k, v, out, static_cast<const float*>(lse), dout, dq, dk, dv,
+                                     scores_of<float>(memory, scores));
     }
     return static_cast<int>(kLibraryDone);
   });

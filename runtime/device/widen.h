@@ -19,8 +19,12 @@ class WidenedOperands {
   WidenedOperands(const PiperAttend& call, void* workspace, std::uint64_t bytes)
       : call_(call), next_(static_cast<unsigned char*>(workspace)), left_(bytes) {}
 
-  std::uint64_t of_queries(std::int64_t width) const { return static_cast<std::uint64_t>(call_.batch * call_.seq * call_.heads * width); }
-  std::uint64_t of_keys(std::int64_t width) const { return static_cast<std::uint64_t>(call_.batch * call_.keys * call_.kv_heads * width); }
+  std::uint64_t of_queries(std::int64_t width) const {
+    return static_cast<std::uint64_t>(call_.batch * call_.seq * call_.heads * width);
+  }
+  std::uint64_t of_keys(std::int64_t width) const {
+    return static_cast<std::uint64_t>(call_.batch * call_.keys * call_.kv_heads * width);
+  }
 
   /// Room for `elements` numbers; null if there is none.
   float* take(std::uint64_t elements) {
@@ -36,7 +40,8 @@ class WidenedOperands {
   }
   const float* widened(const void* from, std::uint64_t elements) {
     float* const to = take(elements);
-    for (std::uint64_t i = 0; to != nullptr && i < elements; ++i) to[i] = static_cast<const piper_bf16*>(from)[i];
+    for (std::uint64_t i = 0; to != nullptr && i < elements; ++i)
+      to[i] = static_cast<const piper_bf16*>(from)[i];
     return to;
   }
   static void round(const float* from, std::uint64_t elements, void* to) {
@@ -53,8 +58,9 @@ class WidenedOperands {
   std::uint64_t left_, missing_ = 0;
 };
 
-inline int attend_widened(decltype(LibraryCalls::attend) attend, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace,
-                          std::uint64_t workspace_bytes, LibraryReport* report) {
+inline int attend_widened(decltype(LibraryCalls::attend) attend, const PiperAttend& call,
+                          const void* q, const void* k, const void* v, void* out, void* lse,
+                          void* workspace, std::uint64_t workspace_bytes, LibraryReport* report) {
   WidenedOperands operands(call, workspace, workspace_bytes);
   const float* const query = operands.widened(q, operands.of_queries(call.width));
   const float* const key = operands.widened(k, operands.of_keys(call.width));
@@ -66,16 +72,23 @@ inline int attend_widened(decltype(LibraryCalls::attend) attend, const PiperAtte
   }
   PiperAttend wide = call;
   wide.dtype = PIPER_F32;
-  const int failed = attend(&wide, query, key, value, result, lse, operands.remaining(), operands.rest_bytes(), report);
-  if (failed == kLibraryDone) WidenedOperands::round(result, operands.of_queries(call.value_width), out);
+  const int failed = attend(&wide, query, key, value, result, lse, operands.remaining(),
+                            operands.rest_bytes(), report);
+  if (failed == kLibraryDone)
+    WidenedOperands::round(result, operands.of_queries(call.value_width), out);
   return failed;
 }
 
-inline int attend_grad_widened(decltype(LibraryCalls::attend_grad) attend_grad, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out,
-                               const void* lse, const void* dout, void* dq, void* dk, void* dv, void* workspace, std::uint64_t workspace_bytes, LibraryReport* report) {
+inline int attend_grad_widened(decltype(LibraryCalls::attend_grad) attend_grad,
+                               const PiperAttend& call, const void* q, const void* k, const void* v,
+                               const void* out, const void* lse, const void* dout, void* dq,
+                               void* dk, void* dv, void* workspace, std::uint64_t workspace_bytes,
+                               LibraryReport* report) {
   WidenedOperands operands(call, workspace, workspace_bytes);
-  const std::uint64_t queries = operands.of_queries(call.width), results = operands.of_queries(call.value_width);
-  const std::uint64_t keys = operands.of_keys(call.width), values = operands.of_keys(call.value_width);
+  const std::uint64_t queries = operands.of_queries(call.width),
+                      results = operands.of_queries(call.value_width);
+  const std::uint64_t keys = operands.of_keys(call.width),
+                      values = operands.of_keys(call.value_width);
   const float* const query = operands.widened(q, queries);
   const float* const key = operands.widened(k, keys);
   const float* const value = operands.widened(v, values);
@@ -90,7 +103,8 @@ inline int attend_grad_widened(decltype(LibraryCalls::attend_grad) attend_grad, 
   }
   PiperAttend wide = call;
   wide.dtype = PIPER_F32;
-  const int failed = attend_grad(&wide, query, key, value, result, lse, change, of_query, of_key, of_value, operands.remaining(), operands.rest_bytes(), report);
+  const int failed = attend_grad(&wide, query, key, value, result, lse, change, of_query, of_key,
+                                 of_value, operands.remaining(), operands.rest_bytes(), report);
   if (failed != kLibraryDone) return failed;
   WidenedOperands::round(of_query, queries, dq);
   WidenedOperands::round(of_key, keys, dk);

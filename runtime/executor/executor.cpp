@@ -12,14 +12,19 @@ namespace piper::runtime {
 
 namespace {
 
-Failure no_memory() { return {.code = kOutOfMemory, .message = "no memory for the tables of the run"}; }
+Failure no_memory() {
+  return {.code = kOutOfMemory, .message = "no memory for the tables of the run"};
+}
 
-RunResult failed(Failure failure) { return {.ended = Ended::failed, .steps = 0, .failure = std::move(failure)}; }
+RunResult failed(Failure failure) {
+  return {.ended = Ended::failed, .steps = 0, .failure = std::move(failure)};
+}
 
 }  // namespace
 
 struct Executor::Parts {
-  Parts(const PiperJob& job, std::unique_ptr<Device> device, const ExecutorOptions& options) : job(job), record(options.record), next_step(job.first_step), device(std::move(device)) {}
+  Parts(const PiperJob& job, std::unique_ptr<Device> device, const ExecutorOptions& options)
+      : job(job), record(options.record), next_step(job.first_step), device(std::move(device)) {}
 
   const PiperJob& job;
   const bool record;
@@ -38,19 +43,23 @@ struct Executor::Parts {
     };
     if (!good(check_tables(job))) return false;
     if (processes.group != nullptr) {
-      if (job.num_ranks != 1 || processes.whole->num_ranks != job.world) return good(Failure{.code = kBadJob, .message = "a process has one rank of all"});
+      if (job.num_ranks != 1 || processes.whole->num_ranks != job.world)
+        return good(Failure{.code = kBadJob, .message = "a process has one rank of all"});
       peers.emplace(processes, job);
     }
     const std::span inputs(job.inputs, job.num_inputs);
     data[0] = open_data(job.data, inputs, job.seed, DataUse::training, failure, options.texts);
     if (!data[0]) return false;
     if (evaluates() && !(data[1] = open_held_out(job, failure, options.texts))) return false;
-    return device->open(job, options, processes, failure) && (!peers || good(peers->agree(*device)));
+    return device->open(job, options, processes, failure) &&
+           (!peers || good(peers->agree(*device)));
   }
 
   bool evaluates() const { return job.ranks[0].evaluation != nullptr; }
   /// With the ranks of other processes.
-  std::span<const PiperJobRank> all_ranks() const { return peers ? peers->ranks() : std::span(job.ranks, job.num_ranks); }
+  std::span<const PiperJobRank> all_ranks() const {
+    return peers ? peers->ranks() : std::span(job.ranks, job.num_ranks);
+  }
 
   std::optional<Failure> keep_recorded(std::uint64_t steps) {
     recorded = device->recorded(steps);
@@ -70,10 +79,13 @@ struct Executor::Parts {
 Executor::Executor(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Executor::~Executor() = default;
 
-std::unique_ptr<Executor> Executor::create(const PiperJob& job, std::unique_ptr<Device> device, const ExecutorOptions& options, Failure& failure, const Processes& processes) {
+std::unique_ptr<Executor> Executor::create(const PiperJob& job, std::unique_ptr<Device> device,
+                                           const ExecutorOptions& options, Failure& failure,
+                                           const Processes& processes) {
   try {
     auto parts = std::make_unique<Parts>(job, std::move(device), options);
-    if (parts->open(options, processes, failure)) return std::unique_ptr<Executor>(new Executor(std::move(parts)));
+    if (parts->open(options, processes, failure))
+      return std::unique_ptr<Executor>(new Executor(std::move(parts)));
   } catch (const std::bad_alloc&) {
     failure = no_memory();
   }
@@ -84,14 +96,19 @@ RunResult Executor::run(Phase phase, std::uint64_t steps, const OnStep& on_step)
   Parts& parts = *parts_;
   if (parts.failure) return failed(*parts.failure);
   const bool training = phase == Phase::training;
-  if (!training && !parts.evaluates()) return failed({.code = kBadJob, .message = "the job has no evaluation program"});
-  DeviceRun asked{.phase = phase, .first_step = training ? parts.next_step : 0, .steps = steps, .data = parts.data[static_cast<std::size_t>(phase)].get()};
+  if (!training && !parts.evaluates())
+    return failed({.code = kBadJob, .message = "the job has no evaluation program"});
+  DeviceRun asked{.phase = phase,
+                  .first_step = training ? parts.next_step : 0,
+                  .steps = steps,
+                  .data = parts.data[static_cast<std::size_t>(phase)].get()};
   asked.record = parts.record && training;
   // Another process may already be at a later step.
   asked.stop = parts.peers ? nullptr : &stop_requested_;
   RunResult result;
   try {
-    StepLoop loop(parts.job, *parts.device, asked, stop_requested_, on_step, parts.peers ? &*parts.peers : nullptr);
+    StepLoop loop(parts.job, *parts.device, asked, stop_requested_, on_step,
+                  parts.peers ? &*parts.peers : nullptr);
     loop.run();
     result.steps = loop.reported();
     result.failure = loop.failure();
@@ -103,19 +120,30 @@ RunResult Executor::run(Phase phase, std::uint64_t steps, const OnStep& on_step)
   if (training) parts.next_step += result.steps;
   if (parts.peers) parts.peers->end_run(result.steps);
   parts.failure = result.failure;
-  result.ended = result.failure ? Ended::failed : result.steps < steps ? Ended::stopped : Ended::finished;
+  result.ended = result.failure         ? Ended::failed
+                 : result.steps < steps ? Ended::stopped
+                                        : Ended::finished;
   return result;
 }
 
-Batches Executor::held_out() const { return parts_->evaluates() ? parts_->data[1]->batches() : Batches(); }
+Batches Executor::held_out() const {
+  return parts_->evaluates() ? parts_->data[1]->batches() : Batches();
+}
 std::uint64_t Executor::next_step() const { return parts_->next_step; }
 
-std::optional<ParameterValues> Executor::read_parameter(std::string_view name, ParamTensor part) const {
+std::optional<ParameterValues> Executor::read_parameter(std::string_view name,
+                                                        ParamTensor part) const {
   Device& device = *parts_->device;
   if (parts_->peers) return parts_->peers->read_parameter(device, name, part);
-  return collect_parameter(parts_->all_ranks(), name, part, [&](std::size_t rank, bool on_host, std::uint64_t offset, std::uint64_t bytes) { return device.read(rank, on_host, offset, bytes); });
+  return collect_parameter(
+      parts_->all_ranks(), name, part,
+      [&](std::size_t rank, bool on_host, std::uint64_t offset, std::uint64_t bytes) {
+        return device.read(rank, on_host, offset, bytes);
+      });
 }
-std::vector<std::string> Executor::parameter_names() const { return counted_parameters(parts_->all_ranks()); }
+std::vector<std::string> Executor::parameter_names() const {
+  return counted_parameters(parts_->all_ranks());
+}
 
 const std::vector<RecordedRank>& Executor::recorded() const { return parts_->recorded; }
 std::vector<Failure> Executor::warnings() const { return parts_->device->warnings(); }

@@ -42,7 +42,7 @@ enum class Ended : std::uint8_t {
 
 struct RunResult {
   Ended ended = Ended::finished;
-  std::uint64_t steps = 0;  // ended on all ranks
+  std::uint64_t steps = 0;              // ended on all ranks
   std::optional<Failure> failure = {};  // exactly when failed
 };
 
@@ -60,18 +60,18 @@ struct StepRecord {
   Phase phase = Phase::training;
   // of training, counted from 0; of evaluation: number of the step in it
   std::uint64_t step = 0;
-  std::uint64_t local_step = 0;   // since this run began
-  std::uint64_t steps = 0;        // asked for in this run
-  double loss = 0;                // sum of the losses
+  std::uint64_t local_step = 0;  // since this run began
+  std::uint64_t steps = 0;       // asked for in this run
+  double loss = 0;               // sum of the losses
   // Mean per loss of the job, in its order; NaN if this process does not know it.
   std::span<const double> losses;
-  std::span<const double> counts;                       // the number of elements in each mean
+  std::span<const double> counts;  // the number of elements in each mean
   // of the batch, without those that pad a short batch of held-out data
   std::uint64_t samples = 0;
-  std::span<const std::vector<double>> microbatch_sums; // per loss, as reported
-  std::optional<double> gradient_norm;                  // before clipping
+  std::span<const std::vector<double>> microbatch_sums;  // per loss, as reported
+  std::optional<double> gradient_norm;                   // before clipping
   double learning_rate = 0;
-  double seconds = 0;             // since the step before ended
+  double seconds = 0;  // since the step before ended
   Throughput throughput = {};
 };
 
@@ -89,7 +89,7 @@ struct ParameterValues {
 };
 
 struct ExecutorOptions : DeviceOptions {
-  TextFiles* texts = nullptr;              // data that `create` need not read again; null: none
+  TextFiles* texts = nullptr;  // data that `create` need not read again; null: none
   // Keep when the actions of the last training step ran, and how long they took.
   bool record = false;
 };
@@ -99,7 +99,9 @@ class Executor {
   /// Checks the tables, opens data and the device. The job with all it points to, and a group of
   /// processes, must outlive the executor. Null with the reason in `failure`; null without one when
   /// stopped.
-  static std::unique_ptr<Executor> create(const PiperJob& job, std::unique_ptr<Device> device, const ExecutorOptions& options, Failure& failure, const Processes& processes = {});
+  static std::unique_ptr<Executor> create(const PiperJob& job, std::unique_ptr<Device> device,
+                                          const ExecutorOptions& options, Failure& failure,
+                                          const Processes& processes = {});
   ~Executor();
 
   /// Runs `steps` steps of one phase. Training continues where the last run ended. After a failure

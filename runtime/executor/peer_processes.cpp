@@ -43,7 +43,8 @@ std::optional<Failure> PeerProcesses::collect(std::vector<RecordedRank>& recorde
 }
 
 /// False after a failure of the run.
-bool PeerProcesses::receive_recorded(const PiperJobRank& rank, std::vector<RecordedAction>& actions) {
+bool PeerProcesses::receive_recorded(const PiperJobRank& rank,
+                                     std::vector<RecordedAction>& actions) {
   const PiperProgram& program = *rank.program;
   std::uint64_t most = 0;
   for (std::uint32_t s = 0; s < program.num_streams; ++s) most += program.streams[s].num_actions;
@@ -51,19 +52,26 @@ bool PeerProcesses::receive_recorded(const PiperJobRank& rank, std::vector<Recor
   if (!bytes) return false;
   actions = unpacked<RecordedAction>(*bytes);
   const auto fits = [&](const RecordedAction& action) {
-    return action.stream < program.num_streams && action.position < program.streams[action.stream].num_actions && action.begin_ns <= action.end_ns &&
-           std::max({action.end_ns, action.product_ns, action.attention_ns, action.least_ns}) <= kMaxTime;
+    return action.stream < program.num_streams &&
+           action.position < program.streams[action.stream].num_actions &&
+           action.begin_ns <= action.end_ns &&
+           std::max({action.end_ns, action.product_ns, action.attention_ns, action.least_ns}) <=
+               kMaxTime;
   };
-  if (actions.size() * sizeof(RecordedAction) == bytes->size() && std::all_of(actions.begin(), actions.end(), fits)) return true;
+  if (actions.size() * sizeof(RecordedAction) == bytes->size() &&
+      std::all_of(actions.begin(), actions.end(), fits))
+    return true;
   group_.fail_message(rank.rank, "times of actions that its program does not have");
   return false;
 }
 
 /// All processes go through the same pieces in the same order: the holder of a piece sends it, rank
 /// 0 receives it, and the others skip it.
-std::optional<ParameterValues> PeerProcesses::read_parameter(Device& device, std::string_view name, ParamTensor part) {
+std::optional<ParameterValues> PeerProcesses::read_parameter(Device& device, std::string_view name,
+                                                             ParamTensor part) {
   std::string bytes;
-  const auto piece = [&](std::size_t of, bool on_host, std::uint64_t offset, std::uint64_t count) -> const unsigned char* {
+  const auto piece = [&](std::size_t of, bool on_host, std::uint64_t offset,
+                         std::uint64_t count) -> const unsigned char* {
     if (of == rank()) {
       const unsigned char* const own = device.read(0, on_host, offset, count);
       if (own == nullptr) group_.fail(*device.failure());

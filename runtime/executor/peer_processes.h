@@ -28,7 +28,8 @@ namespace piper::runtime {
 class PeerProcesses {
  public:
   /// `job`: with the rank of this process alone.
-  PeerProcesses(const Processes& processes, const PiperJob& job) : group_(*processes.group), whole_job_(*processes.whole), numbers_(job, group_) {}
+  PeerProcesses(const Processes& processes, const PiperJob& job)
+      : group_(*processes.group), whole_job_(*processes.whole), numbers_(job, group_) {}
 
   ProcessGroup& group() { return group_; }
   /// The ranks of all processes.
@@ -38,10 +39,16 @@ class PeerProcesses {
   /// processes take part.
   std::optional<Failure> agree(const Device& device);
   /// `step`: of the run. Only rank 0 waits.
-  void send(Phase phase, std::uint64_t step, const ReportSlots& slots) { numbers_.send(phase, steps_before_ + step, step, slots); }
-  bool take(Phase phase, std::uint64_t step) { return numbers_.take(phase, steps_before_ + step, step); }
+  void send(Phase phase, std::uint64_t step, const ReportSlots& slots) {
+    numbers_.send(phase, steps_before_ + step, step, slots);
+  }
+  bool take(Phase phase, std::uint64_t step) {
+    return numbers_.take(phase, steps_before_ + step, step);
+  }
   /// The reports of the other processes.
-  const std::vector<std::unique_ptr<ReportSlots>>& slots(Phase phase) const { return numbers_.slots(phase); }
+  const std::vector<std::unique_ptr<ReportSlots>>& slots(Phase phase) const {
+    return numbers_.slots(phase);
+  }
   /// Ends a run after `steps` steps, the same number on all processes.
   void end_run(std::uint64_t steps) { steps_before_ += steps; }
 
@@ -49,7 +56,8 @@ class PeerProcesses {
   /// start; elsewhere the list becomes empty. A failure of the run if a process is gone.
   std::optional<Failure> collect(std::vector<RecordedRank>& recorded);
   /// Called by all for the same tensors in the same order; rank 0 gets them.
-  std::optional<ParameterValues> read_parameter(Device& device, std::string_view name, ParamTensor part);
+  std::optional<ParameterValues> read_parameter(Device& device, std::string_view name,
+                                                ParamTensor part);
 
  private:
   bool receive_recorded(const PiperJobRank& rank, std::vector<RecordedAction>& actions);

@@ -19,15 +19,18 @@ constexpr std::chrono::microseconds kOthersLook(50);
 
 }  // namespace
 
-StepLoop::StepLoop(const PiperJob& job, Device& device, const DeviceRun& run, const std::atomic<bool>& stop, const OnStep& on_step, PeerProcesses* peers)
+StepLoop::StepLoop(const PiperJob& job, Device& device, const DeviceRun& run,
+                   const std::atomic<bool>& stop, const OnStep& on_step, PeerProcesses* peers)
     : device_(device),
       run_(run),
       stop_(stop),
       on_step_(on_step),
       peers_(peers),
-      max_steps_(peers != nullptr ? std::min(device.most_steps(), kMaxBesideOthers) : device.most_steps()),
+      max_steps_(peers != nullptr ? std::min(device.most_steps(), kMaxBesideOthers)
+                                  : device.most_steps()),
       reports_(job, run) {
-  for (std::uint32_t rank = 0; rank < job.num_ranks; ++rank) slots_.push_back(&device.reports(rank));
+  for (std::uint32_t rank = 0; rank < job.num_ranks; ++rank)
+    slots_.push_back(&device.reports(rank));
   if (peers == nullptr) return;
   for (const auto& slots : peers->slots(run.phase)) slots_.push_back(slots.get());
 }
@@ -50,7 +53,8 @@ void StepLoop::run() {
 
 /// A device learns of a failure elsewhere only here.
 void StepLoop::take_failure_of_others() {
-  if (peers_ != nullptr && peers_->group().failed()) device_.fail(device_.located(*peers_->group().failure()));
+  if (peers_ != nullptr && peers_->group().failed())
+    device_.fail(device_.located(*peers_->group().failure()));
 }
 
 bool StepLoop::goes_on() {
@@ -65,7 +69,9 @@ bool StepLoop::goes_on() {
 
 void StepLoop::begin_steps() {
   // The report of a step takes the slot of a much earlier one.
-  while (started_ < run_.steps && started_ - ended_ < max_steps_ && started_ - reported_ < kReportSlots && may_begin()) device_.begin_step(started_++);
+  while (started_ < run_.steps && started_ - ended_ < max_steps_ &&
+         started_ - reported_ < kReportSlots && may_begin())
+    device_.begin_step(started_++);
 }
 
 bool StepLoop::may_begin() {
@@ -79,7 +85,8 @@ bool StepLoop::may_begin() {
 
 /// Reports the next step that has ended, once all its numbers are here.
 bool StepLoop::report() {
-  if (reported_ == ended_ || (peers_ != nullptr && !peers_->take(run_.phase, reported_))) return false;
+  if (reported_ == ended_ || (peers_ != nullptr && !peers_->take(run_.phase, reported_)))
+    return false;
   const StepRecord& record = reports_.take(reported_, slots_);
   ++reported_;
   if (on_step_ && !failure_) call_back(record);
@@ -102,7 +109,8 @@ void StepLoop::wait() {
   if (ended_ < started_) {
     const std::uint64_t before = ended_;
     ended_ = device_.wait(before);
-    for (std::uint64_t step = before; peers_ != nullptr && step < ended_; ++step) peers_->send(run_.phase, step, *slots_.front());
+    for (std::uint64_t step = before; peers_ != nullptr && step < ended_; ++step)
+      peers_->send(run_.phase, step, *slots_.front());
     return;
   }
   // The missing reports come from other processes, which may wait for steps in flight here.

@@ -23,7 +23,8 @@ class StepLoop {
  public:
   /// `peers`: null if all ranks are in this process. `stop`: once it is true no step begins that no
   /// rank, in any process, has reached.
-  StepLoop(const PiperJob& job, Device& device, const DeviceRun& run, const std::atomic<bool>& stop, const OnStep& on_step, PeerProcesses* peers);
+  StepLoop(const PiperJob& job, Device& device, const DeviceRun& run, const std::atomic<bool>& stop,
+           const OnStep& on_step, PeerProcesses* peers);
 
   /// Returns when nothing is running. Throws std::bad_alloc; then nothing has begun.
   void run();
@@ -48,13 +49,13 @@ class StepLoop {
   const std::atomic<bool>& stop_;
   const OnStep& on_step_;
   PeerProcesses* const peers_;
-  const std::uint64_t max_steps_;                    // the maximum number of steps in flight
+  const std::uint64_t max_steps_;  // the maximum number of steps in flight
   StepReports reports_;
   std::vector<const ReportSlots*> slots_;
   std::uint64_t started_ = 0, ended_ = 0, reported_ = 0;
-  bool stopped_ = false;                        // no further step begins
-  bool device_idle_ = false;                          // the device has ended its run
-  std::optional<Failure> failure_;              // the first
+  bool stopped_ = false;            // no further step begins
+  bool device_idle_ = false;        // the device has ended its run
+  std::optional<Failure> failure_;  // the first
 };
 
 }  // namespace piper::runtime

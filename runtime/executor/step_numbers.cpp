@@ -14,14 +14,19 @@ namespace {
 /// Sent in place of a list of subjects.
 const std::string kNotKnown = "?";
 
-std::string key(const char* what, Phase phase, std::uint32_t rank) { return std::string(what) + (phase == Phase::evaluation ? ".held_out." : ".") + std::to_string(rank); }
+std::string key(const char* what, Phase phase, std::uint32_t rank) {
+  return std::string(what) + (phase == Phase::evaluation ? ".held_out." : ".") +
+         std::to_string(rank);
+}
 
 }  // namespace
 
-std::optional<Failure> StepNumbers::agree(Phase phase, const std::optional<std::vector<std::uint32_t>>& own) {
+std::optional<Failure> StepNumbers::agree(Phase phase,
+                                          const std::optional<std::vector<std::uint32_t>>& own) {
   PhaseNumbers& of = of_[static_cast<std::size_t>(phase)];
   const Launch& launch = group_.launch();
-  if (launch.rank != 0) group_.set(key("reports", phase, launch.rank), own ? packed(*own) : kNotKnown);
+  if (launch.rank != 0)
+    group_.set(key("reports", phase, launch.rank), own ? packed(*own) : kNotKnown);
   if (launch.rank == 0) {
     std::set<std::uint32_t> known, senders;
     if (own) known.insert(own->begin(), own->end());
@@ -38,7 +43,8 @@ std::optional<Failure> StepNumbers::agree(Phase phase, const std::optional<std::
     }
     of.from.assign(senders.begin(), senders.end());
     of.taken.assign(of.from.size(), 0);
-    for (std::size_t i = 0; i < of.from.size(); ++i) of.slots.emplace_back(std::make_unique<ReportSlots>())->prepare(job_);
+    for (std::size_t i = 0; i < of.from.size(); ++i)
+      of.slots.emplace_back(std::make_unique<ReportSlots>())->prepare(job_);
     group_.set(key("senders", phase, 0), packed(of.from));
     return std::nullopt;
   }
@@ -49,7 +55,8 @@ std::optional<Failure> StepNumbers::agree(Phase phase, const std::optional<std::
   return std::nullopt;
 }
 
-void StepNumbers::send(Phase phase, std::uint64_t number, std::uint64_t step, const ReportSlots& slots) {
+void StepNumbers::send(Phase phase, std::uint64_t number, std::uint64_t step,
+                       const ReportSlots& slots) {
   if (!of_[static_cast<std::size_t>(phase)].sends) return;
   const std::uint64_t slot = step % kReportSlots;
   // Per loss the number of values, and the values; then whether there is a norm, and the norm.
@@ -57,7 +64,8 @@ void StepNumbers::send(Phase phase, std::uint64_t number, std::uint64_t step, co
   for (std::uint32_t loss = 0; loss < slots.num_losses; ++loss) {
     const std::uint64_t row = slot * slots.num_losses + loss;
     values.push_back(slots.counts[row]);
-    values.insert(values.end(), slots.values.get() + row * slots.capacity, slots.values.get() + row * slots.capacity + slots.counts[row]);
+    values.insert(values.end(), slots.values.get() + row * slots.capacity,
+                  slots.values.get() + row * slots.capacity + slots.counts[row]);
   }
   values.push_back(slots.has_norm[slot]);
   values.push_back(slots.has_norm[slot] != 0 ? slots.norms[slot] : 0);
@@ -65,16 +73,22 @@ void StepNumbers::send(Phase phase, std::uint64_t number, std::uint64_t step, co
 }
 
 /// False if the values are not those of a step.
-bool StepNumbers::keep_values(Phase phase, ReportSlots& slots, const std::vector<double>& values, std::uint64_t step) const {
+bool StepNumbers::keep_values(Phase phase, ReportSlots& slots, const std::vector<double>& values,
+                              std::uint64_t step) const {
   std::size_t at = 0;
   for (std::uint32_t loss = 0; loss < slots.num_losses; ++loss) {
-    if (at == values.size() || !(values[at] >= 0 && values[at] <= static_cast<double>(values.size()))) return false;
+    if (at == values.size() ||
+        !(values[at] >= 0 && values[at] <= static_cast<double>(values.size())))
+      return false;
     const auto count = static_cast<std::uint32_t>(values[at++]);
-    if (count > values.size() - at || (count > 0 && slots.keep(job_, phase, step, step, loss, values.data() + at, count))) return false;
+    if (count > values.size() - at ||
+        (count > 0 && slots.keep(job_, phase, step, step, loss, values.data() + at, count)))
+      return false;
     at += count;
   }
   if (values.size() - at != 2) return false;
-  return values[at] == 0 || !slots.keep(job_, phase, step, step, PIPER_NORM, values.data() + at + 1, 1);
+  return values[at] == 0 ||
+         !slots.keep(job_, phase, step, step, PIPER_NORM, values.data() + at + 1, 1);
 }
 
 bool StepNumbers::take(Phase phase, std::uint64_t number, std::uint64_t step) {

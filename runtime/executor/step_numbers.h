@@ -26,21 +26,25 @@ class StepNumbers {
   /// For every loss and for the norm, the lowest rank that reports it sends it; a rank that does
   /// not know its subjects in advance always sends. A failure of the run if a rank does not say
   /// what it reports.
-  std::optional<Failure> agree(Phase phase, const std::optional<std::vector<std::uint32_t>>& subjects);
+  std::optional<Failure> agree(Phase phase,
+                               const std::optional<std::vector<std::uint32_t>>& subjects);
 
   /// `step`: of the run; `number`: over all runs.
   void send(Phase phase, std::uint64_t number, std::uint64_t step, const ReportSlots& slots);
   bool take(Phase phase, std::uint64_t number, std::uint64_t step);
   /// The reports of the ranks that send; kept for kReportSlots steps.
-  const std::vector<std::unique_ptr<ReportSlots>>& slots(Phase phase) const { return of_[static_cast<std::size_t>(phase)].slots; }
+  const std::vector<std::unique_ptr<ReportSlots>>& slots(Phase phase) const {
+    return of_[static_cast<std::size_t>(phase)].slots;
+  }
 
  private:
-  bool keep_values(Phase phase, ReportSlots& slots, const std::vector<double>& values, std::uint64_t step) const;
+  bool keep_values(Phase phase, ReportSlots& slots, const std::vector<double>& values,
+                   std::uint64_t step) const;
 
   struct PhaseNumbers {
     bool sends = false;
-    std::vector<std::uint32_t> from;                   // on rank 0
-    std::vector<std::unique_ptr<ReportSlots>> slots;   // beside these
+    std::vector<std::uint32_t> from;                  // on rank 0
+    std::vector<std::unique_ptr<ReportSlots>> slots;  // beside these
     // Beside these: one more than the last number.
     std::vector<std::uint64_t> taken;
   };

@@ -8,7 +8,15 @@
 namespace piper::runtime {
 
 StepReports::StepReports(const PiperJob& job, const DeviceRun& run)
-    : job_(job), first_step_(run.first_step), data_(*run.data), batches_(run.data->batches()), batch_(batches_.taken > 0 ? batches_.batch : job.samples_per_step), losses_(job.num_losses), counts_(job.num_losses), sums_(job.num_losses), last_(std::chrono::steady_clock::now()) {
+    : job_(job),
+      first_step_(run.first_step),
+      data_(*run.data),
+      batches_(run.data->batches()),
+      batch_(batches_.taken > 0 ? batches_.batch : job.samples_per_step),
+      losses_(job.num_losses),
+      counts_(job.num_losses),
+      sums_(job.num_losses),
+      last_(std::chrono::steady_clock::now()) {
   record_.phase = run.phase;
   record_.steps = run.steps;
   record_.samples = batch_;
@@ -27,10 +35,12 @@ double StepReports::counted_beside_data(const PiperLoss& loss) const {
   if (filled == 0) return 0;
   const PiperInput& targets = job_.inputs[loss.targets];
   std::uint64_t elements = 1;
-  for (std::uint32_t d = 0; d < targets.num_dims; ++d) elements *= d == targets.sample_dim ? 1 : static_cast<std::uint64_t>(targets.dims[d]);
+  for (std::uint32_t d = 0; d < targets.num_dims; ++d)
+    elements *= d == targets.sample_dim ? 1 : static_cast<std::uint64_t>(targets.dims[d]);
   std::vector<std::int64_t> last(elements);
   data_.load(loss.targets, record_.step, record_.samples - 1, 1, last.data());
-  const auto counted = last.size() - static_cast<std::size_t>(std::count(last.begin(), last.end(), loss.ignore));
+  const auto counted =
+      last.size() - static_cast<std::size_t>(std::count(last.begin(), last.end(), loss.ignore));
   return static_cast<double>(counted) * static_cast<double>(filled);
 }
 
@@ -74,11 +84,15 @@ const StepRecord& StepReports::take(std::uint64_t step, std::span<const ReportSl
   record_.losses = losses_;
   record_.counts = counts_;
   record_.microbatch_sums = sums_;
-  record_.learning_rate = record_.phase == Phase::training ? scalars_of_step(job.optimizer, record_.step).learning_rate : 0;
+  record_.learning_rate = record_.phase == Phase::training
+                              ? scalars_of_step(job.optimizer, record_.step).learning_rate
+                              : 0;
   const auto now = std::chrono::steady_clock::now();
   record_.seconds = std::chrono::duration<double>(now - last_).count();
   record_.throughput = throughput(job, 1, record_.seconds);
-  if (record_.samples != batch_) record_.throughput.per_second *= static_cast<double>(record_.samples) / static_cast<double>(batch_);
+  if (record_.samples != batch_)
+    record_.throughput.per_second *=
+        static_cast<double>(record_.samples) / static_cast<double>(batch_);
   last_ = now;
   return record_;
 }
@@ -86,7 +100,8 @@ const StepRecord& StepReports::take(std::uint64_t step, std::span<const ReportSl
 Throughput throughput(const PiperJob& job, std::uint64_t steps, double seconds) {
   const bool tokens = job.tokens_per_step > job.samples_per_step;
   const std::uint64_t items = tokens ? job.tokens_per_step : job.samples_per_step;
-  return {seconds > 0 ? static_cast<double>(items) * static_cast<double>(steps) / seconds : 0, tokens};
+  return {seconds > 0 ? static_cast<double>(items) * static_cast<double>(steps) / seconds : 0,
+          tokens};
 }
 
 }  // namespace piper::runtime

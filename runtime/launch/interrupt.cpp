@@ -20,7 +20,8 @@ std::atomic<bool> requested_flag{false};
 std::atomic<int> waiters{-1};
 std::atomic<Executor*> listener{nullptr};
 std::atomic<int> handling{0};  // handlers that are running, on any thread
-static_assert(std::atomic<Executor*>::is_always_lock_free && std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free,
+static_assert(std::atomic<Executor*>::is_always_lock_free &&
+                  std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free,
               "a signal handler may use them");
 
 // SA_RESETHAND: the second signal has its default action.
@@ -46,7 +47,7 @@ void wait_for_handlers() {
 Interrupt::Interrupt() : file_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   requested_flag.store(false);
   waiters.store(file_);
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_signal;
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
   sigemptyset(&action.sa_mask);
@@ -76,7 +77,7 @@ EndsRun::~EndsRun() {
 }
 
 IgnoreBrokenPipes::IgnoreBrokenPipes() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = SIG_IGN;
   sigemptyset(&action.sa_mask);
   sigaction(SIGPIPE, &action, &before_);

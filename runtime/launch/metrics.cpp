@@ -36,7 +36,8 @@ void append_string(std::string& out, const std::string& text) {
       out += c;
     } else if (static_cast<unsigned char>(c) < 0x20) {
       char escaped[8];
-      std::snprintf(escaped, sizeof(escaped), "\\u%04x", static_cast<unsigned>(static_cast<unsigned char>(c)));
+      std::snprintf(escaped, sizeof(escaped), "\\u%04x",
+                    static_cast<unsigned>(static_cast<unsigned char>(c)));
       out += escaped;
     } else {
       out += c;
@@ -81,17 +82,21 @@ std::string clock_text(double seconds) {
   const std::uint64_t whole = static_cast<std::uint64_t>(seconds + 0.5);
   char text[32];
   if (whole >= 3600) {
-    std::snprintf(text, sizeof(text), "%llu:%02llu:%02llu", static_cast<unsigned long long>(whole / 3600),
-                  static_cast<unsigned long long>(whole / 60 % 60), static_cast<unsigned long long>(whole % 60));
+    std::snprintf(text, sizeof(text), "%llu:%02llu:%02llu",
+                  static_cast<unsigned long long>(whole / 3600),
+                  static_cast<unsigned long long>(whole / 60 % 60),
+                  static_cast<unsigned long long>(whole % 60));
   } else {
-    std::snprintf(text, sizeof(text), "%llu:%02llu", static_cast<unsigned long long>(whole / 60), static_cast<unsigned long long>(whole % 60));
+    std::snprintf(text, sizeof(text), "%llu:%02llu", static_cast<unsigned long long>(whole / 60),
+                  static_cast<unsigned long long>(whole % 60));
   }
   return text;
 }
 
 }  // namespace
 
-std::string metrics_json(const StepRecord& step, std::span<const std::string> loss_names, std::span<const std::uint64_t> peak_bytes) {
+std::string metrics_json(const StepRecord& step, std::span<const std::string> loss_names,
+                         std::span<const std::uint64_t> peak_bytes) {
   std::string out = "{\"schema\":1,\"phase\":";
   out += step.phase == Phase::training ? "\"training\"" : "\"evaluation\"";
   out += ",\"step\":" + std::to_string(step.step + 1) + ",\"loss\":";
@@ -123,15 +128,19 @@ std::string metrics_json(const StepRecord& step, std::span<const std::string> lo
   out += ",\"" + step.throughput.unit() + "_per_second\":";
   append_number(out, step.throughput.per_second);
   out += ",\"peak_bytes\":[";
-  for (std::size_t i = 0; i < peak_bytes.size(); ++i) out += (i ? "," : "") + std::to_string(peak_bytes[i]);
+  for (std::size_t i = 0; i < peak_bytes.size(); ++i)
+    out += (i ? "," : "") + std::to_string(peak_bytes[i]);
   return out + "]}";
 }
 
 std::optional<Failure> keep_earlier_metrics(const std::string& out_folder, std::string& kept) {
   kept.clear();
   const std::string path = metrics_path(out_folder);
-  struct stat status {};
-  if (stat(path.c_str(), &status) != 0) return errno == ENOENT ? std::nullopt : std::optional(unwritable(path, "no metrics would be kept", std::strerror(errno)));
+  struct stat status{};
+  if (stat(path.c_str(), &status) != 0)
+    return errno == ENOENT
+               ? std::nullopt
+               : std::optional(unwritable(path, "no metrics would be kept", std::strerror(errno)));
   if (!S_ISREG(status.st_mode)) {
     Failure failure = unwritable(path, "no metrics would be kept", "it is no plain file");
     failure.hint = "remove it, or give `--out` another folder";
@@ -140,13 +149,15 @@ std::optional<Failure> keep_earlier_metrics(const std::string& out_folder, std::
   // A link is moved like a file; an empty file is not kept.
   for (unsigned number = 1; status.st_size > 0; ++number) {
     const std::string aside = out_folder + "/metrics." + std::to_string(number) + ".jsonl";
-    struct stat taken {};
+    struct stat taken{};
     if (lstat(aside.c_str(), &taken) == 0) continue;
-    if (rename(path.c_str(), aside.c_str()) != 0) return unwritable(aside, "the metrics of the run before would be lost", std::strerror(errno));
+    if (rename(path.c_str(), aside.c_str()) != 0)
+      return unwritable(aside, "the metrics of the run before would be lost", std::strerror(errno));
     kept = aside;
     return std::nullopt;
   }
-  if (unlink(path.c_str()) != 0) return unwritable(path, "no metrics would be kept", std::strerror(errno));
+  if (unlink(path.c_str()) != 0)
+    return unwritable(path, "no metrics would be kept", std::strerror(errno));
   return std::nullopt;
 }
 
@@ -154,15 +165,17 @@ MetricsFile::~MetricsFile() {
   if (file_ >= 0) close(file_);
 }
 
-std::optional<Failure> MetricsFile::open(const std::string& out_folder, std::vector<std::string> loss_names, std::vector<std::uint64_t> peak_bytes,
-                                         bool append) {
+std::optional<Failure> MetricsFile::open(const std::string& out_folder,
+                                         std::vector<std::string> loss_names,
+                                         std::vector<std::uint64_t> peak_bytes, bool append) {
   loss_names_ = std::move(loss_names);
   peak_bytes_ = std::move(peak_bytes);
   std::error_code error;
   std::filesystem::create_directories(out_folder, error);
   if (error) return unwritable(out_folder, "no metrics would be kept", error.message());
   path_ = metrics_path(out_folder);
-  file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (append ? O_APPEND : O_EXCL), 0644);
+  file_ =
+      ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (append ? O_APPEND : O_EXCL), 0644);
   if (file_ < 0) return unwritable(path_, "no metrics would be kept", std::strerror(errno));
   return std::nullopt;
 }
@@ -175,8 +188,11 @@ std::optional<Failure> MetricsFile::write(const StepRecord& step) {
     if (count <= 0) {
       const std::string reason = count < 0 ? std::strerror(errno) : "nothing was taken";
       // Half a line is not JSON.
-      [[maybe_unused]] const int cut = ftruncate(file_, lseek(file_, 0, SEEK_CUR) - static_cast<off_t>(written));
-      return unwritable(path_, "the metrics from step `" + std::to_string(step.step + 1) + "` on are lost", reason);
+      [[maybe_unused]] const int cut =
+          ftruncate(file_, lseek(file_, 0, SEEK_CUR) - static_cast<off_t>(written));
+      return unwritable(path_,
+                        "the metrics from step `" + std::to_string(step.step + 1) + "` on are lost",
+                        reason);
     }
     written += static_cast<std::size_t>(count);
   }
@@ -186,7 +202,8 @@ std::optional<Failure> MetricsFile::write(const StepRecord& step) {
 ProgressLine::ProgressLine(Write write, Columns columns, std::string memory)
     : write_(std::move(write)), columns_(std::move(columns)), memory_(std::move(memory)) {}
 
-std::string ProgressLine::text(const StepRecord& step, double per_second, const std::string& memory, double seconds_left, std::size_t width) {
+std::string ProgressLine::text(const StepRecord& step, double per_second, const std::string& memory,
+                               double seconds_left, std::size_t width) {
   char number[64];
   const std::uint64_t first = step.step - step.local_step;
   struct Field {
@@ -194,7 +211,9 @@ std::string ProgressLine::text(const StepRecord& step, double per_second, const 
     int weight;  // on a narrow line the field of the smallest weight goes first
   };
   std::vector<Field> fields;
-  fields.push_back({(step.phase == Phase::training ? "step " : "held out ") + std::to_string(step.step + 1) + '/' + std::to_string(first + step.steps), 7});
+  fields.push_back({(step.phase == Phase::training ? "step " : "held out ") +
+                        std::to_string(step.step + 1) + '/' + std::to_string(first + step.steps),
+                    7});
   std::snprintf(number, sizeof(number), "loss %.4f", step.loss);
   fields.push_back({number, 6});
   if (step.gradient_norm) {
@@ -214,7 +233,9 @@ std::string ProgressLine::text(const StepRecord& step, double per_second, const 
     return sum;
   };
   while (fields.size() > 1 && length() > width) {
-    fields.erase(std::min_element(fields.begin(), fields.end(), [](const Field& a, const Field& b) { return a.weight < b.weight; }));
+    fields.erase(std::min_element(fields.begin(), fields.end(), [](const Field& a, const Field& b) {
+      return a.weight < b.weight;
+    }));
   }
   std::string out;
   for (const Field& field : fields) out += (out.empty() ? "" : "  ") + field.text;
@@ -233,7 +254,8 @@ void ProgressLine::show(const StepRecord& step, Clock::time_point now) {
   if (shown_ && now - *shown_ < pause && !last) return;
   shown_ = now;
   const double speed = recent_seconds_ > 0 ? recent_items_ / recent_seconds_ : 0;
-  const double left = recent_seconds_ / recent_steps_ * static_cast<double>(step.steps - step.local_step - 1);
+  const double left =
+      recent_seconds_ / recent_steps_ * static_cast<double>(step.steps - step.local_step - 1);
   // The last column stays free: many terminals would begin a new line there.
   std::string line = text(step, speed, memory_, left, columns ? columns - 1 : std::string::npos);
   if (columns == 0) {

@@ -28,7 +28,8 @@
 namespace piper::runtime {
 
 /// The object above, without the newline.
-std::string metrics_json(const StepRecord& step, std::span<const std::string> loss_names, std::span<const std::uint64_t> peak_bytes);
+std::string metrics_json(const StepRecord& step, std::span<const std::string> loss_names,
+                         std::span<const std::uint64_t> peak_bytes);
 
 /// Moves the metrics of an earlier run to OUT/metrics.1.jsonl, or the first number that is free, so
 /// that none are lost. No other process may write to the folder. `kept_as` is their new name, empty
@@ -44,7 +45,8 @@ class MetricsFile {
 
   /// Makes the folder and OUT/metrics.jsonl, which must not exist unless this run's lines are to
   /// follow those in it (`append`).
-  std::optional<Failure> open(const std::string& out_folder, std::vector<std::string> loss_names, std::vector<std::uint64_t> peak_bytes, bool append = false);
+  std::optional<Failure> open(const std::string& out_folder, std::vector<std::string> loss_names,
+                              std::vector<std::uint64_t> peak_bytes, bool append = false);
   /// Writes a line through to the system; the failure names the first step whose metrics are
   /// missing.
   std::optional<Failure> write(const StepRecord& step);
@@ -73,7 +75,8 @@ class ProgressLine {
   void finish();
 
   /// A line wider than `width` leaves out whole fields, the least important first.
-  static std::string text(const StepRecord& step, double per_second, const std::string& memory, double seconds_left, std::size_t width = std::string::npos);
+  static std::string text(const StepRecord& step, double per_second, const std::string& memory,
+                          double seconds_left, std::size_t width = std::string::npos);
 
  private:
   Write write_;
@@ -81,7 +84,7 @@ class ProgressLine {
   std::string memory_;
   std::optional<Clock::time_point> shown_;
   double recent_steps_ = 0, recent_seconds_ = 0, recent_items_ = 0;  // older ones fade
-  bool drawn_ = false;                                                // the line has text
+  bool drawn_ = false;                                               // the line has text
 };
 
 }  // namespace piper::runtime

@@ -34,19 +34,24 @@ TrainResult train(Executor& executor, const PiperJob& job, const TrainOptions& o
   if (keeps) {
     std::vector<std::string> names;
     for (std::uint32_t i = 0; i < job.num_losses; ++i) names.emplace_back(job.losses[i].name);
-    if (auto failure = metrics.open(options.out_folder, std::move(names), bytes, executor.next_step() > 0)) return fail(std::move(failure));
+    if (auto failure =
+            metrics.open(options.out_folder, std::move(names), bytes, executor.next_step() > 0))
+      return fail(std::move(failure));
   }
-  ProgressLine line(options.write ? options.write : [](const std::string&) {}, options.columns, options.memory);
+  ProgressLine line(
+      options.write ? options.write : [](const std::string&) {}, options.columns, options.memory);
 
   const std::uint64_t end = job.first_step + job.steps;
-  const std::uint64_t steps = options.steps ? options.steps : end - std::min(end, executor.next_step());
-  RunResult run = executor.run(Phase::training, steps, [&](const StepRecord& step) -> std::optional<Failure> {
-    if (!result.first_loss) result.first_loss = step.loss;
-    result.last_loss = step.loss;
-    result.seconds += step.seconds;
-    line.show(step);
-    return keeps ? metrics.write(step) : std::nullopt;
-  });
+  const std::uint64_t steps =
+      options.steps ? options.steps : end - std::min(end, executor.next_step());
+  RunResult run =
+      executor.run(Phase::training, steps, [&](const StepRecord& step) -> std::optional<Failure> {
+        if (!result.first_loss) result.first_loss = step.loss;
+        result.last_loss = step.loss;
+        result.seconds += step.seconds;
+        line.show(step);
+        return keeps ? metrics.write(step) : std::nullopt;
+      });
   line.finish();
   result.ended = run.ended;
   result.steps = run.steps;
@@ -56,11 +61,12 @@ TrainResult train(Executor& executor, const PiperJob& job, const TrainOptions& o
   if (!result.trained || executor.evaluation_steps() == 0) return result;
 
   LossOverBatches held_out;
-  run = executor.run(Phase::evaluation, executor.evaluation_steps(), [&](const StepRecord& step) -> std::optional<Failure> {
-    held_out.add(step);
-    line.show(step);
-    return keeps ? metrics.write(step) : std::nullopt;
-  });
+  run = executor.run(Phase::evaluation, executor.evaluation_steps(),
+                     [&](const StepRecord& step) -> std::optional<Failure> {
+                       held_out.add(step);
+                       line.show(step);
+                       return keeps ? metrics.write(step) : std::nullopt;
+                     });
   line.finish();
   result.ended = run.ended;
   if (run.failure) return fail(std::move(run.failure));

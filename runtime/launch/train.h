@@ -18,10 +18,10 @@
 namespace piper::runtime {
 
 struct TrainOptions {
-  std::uint64_t steps = 0;     // 0: up to the last step of the job
+  std::uint64_t steps = 0;  // 0: up to the last step of the job
   // Metrics.jsonl; empty: none. Flight records follow ExecutorOptions::out_folder.
   std::string out_folder = {};
-  ProgressLine::Write write = {};  // shows progress; empty: none
+  ProgressLine::Write write = {};      // shows progress; empty: none
   ProgressLine::Columns columns = {};  // of the terminal that shows it; none: no terminal
   std::string memory = {};             // memory of the devices, as progress shows it
 };
@@ -29,14 +29,14 @@ struct TrainOptions {
 struct TrainResult {
   Ended ended = Ended::finished;
   std::optional<Failure> failure = {};
-  std::uint64_t steps = 0;              // of training, in this run
+  std::uint64_t steps = 0;  // of training, in this run
   std::optional<double> first_loss = {}, last_loss = {};
   // Mean over the held-out data; none without it, or when training did not finish.
   std::optional<double> held_out_loss = {};
   // All steps of training have ended; a failure is then one of the held-out data.
   bool trained = false;
-  double seconds = 0;                   // of training
-  Throughput throughput = {};           // over all of training
+  double seconds = 0;          // of training
+  Throughput throughput = {};  // over all of training
 };
 
 /// The loss over several batches: each element that counts has the same weight, however many a

@@ -13,9 +13,11 @@ namespace piper::runtime {
 /// at most `bytes` bytes, with its terminating zero.
 struct AgentStoreCalls {
   std::uint32_t abi_version;
-  int (*set)(const char* host, std::uint16_t port, double seconds, const char* key, const char* value, char* reason, std::size_t bytes);
+  int (*set)(const char* host, std::uint16_t port, double seconds, const char* key,
+             const char* value, char* reason, std::size_t bytes);
   /// Waits for the key. `value` has `bytes` bytes, too.
-  int (*get)(const char* host, std::uint16_t port, double seconds, const char* key, char* value, char* reason, std::size_t bytes);
+  int (*get)(const char* host, std::uint16_t port, double seconds, const char* key, char* value,
+             char* reason, std::size_t bytes);
 };
 inline constexpr const char* kAgentStoreEntry = "piper_agent_store_calls";
 

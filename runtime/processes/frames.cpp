@@ -19,10 +19,14 @@ constexpr std::size_t kHead = 5;
 constexpr std::size_t kFillBytes = std::size_t{4} << 20;
 
 /// In the order of FrameKind.
-constexpr const char* kNames[] = {"hello", "here", "set", "get", "fail", "stop", "begun", "report", "bye", "heard", "all_here", "refused", "value", "failed", "hold", "stop_at"};
+constexpr const char* kNames[] = {"hello", "here",   "set",  "get",    "fail",     "stop",
+                                  "begun", "report", "bye",  "heard",  "all_here", "refused",
+                                  "value", "failed", "hold", "stop_at"};
 static_assert(std::size(kNames) == static_cast<std::size_t>(FrameKind::stop_at) + 1);
 
-void set(int socket, int level, int option, int value) { setsockopt(socket, level, option, &value, sizeof value); }
+void set(int socket, int level, int option, int value) {
+  setsockopt(socket, level, option, &value, sizeof value);
+}
 
 /// A machine that vanishes is noticed after half a minute.
 void prepare(int socket) {
@@ -80,7 +84,9 @@ std::string BodyReader::text() {
   return text;
 }
 
-Connection::Connection(int socket, std::size_t max_body) : socket_(socket), max_body_(max_body) { prepare(socket); }
+Connection::Connection(int socket, std::size_t max_body) : socket_(socket), max_body_(max_body) {
+  prepare(socket);
+}
 
 Connection::~Connection() { close(socket_); }
 
@@ -108,7 +114,8 @@ void Connection::flush() {
 
 void Connection::fill() {
   char bytes[1 << 16];
-  for (std::size_t filled = 0; !closed_ && filled < kFillBytes && in_.size() - taken_ < kHead + max_body_;) {
+  for (std::size_t filled = 0;
+       !closed_ && filled < kFillBytes && in_.size() - taken_ < kHead + max_body_;) {
     const ssize_t count = recv(socket_, bytes, sizeof bytes, 0);
     if (count > 0) {
       in_.append(bytes, static_cast<std::size_t>(count));

@@ -24,11 +24,11 @@ enum class FrameKind : std::uint8_t {
   get,      // key: answered when a process has set it
   fail,     // its failure
   stop,     // it asks for a stop
-  started,    // the answer to hold: the number of steps it has started
+  started,  // the answer to hold: the number of steps it has started
   report,   // numbers of a step, or a piece of bytes, for rank 0
   bye,      // it has run all; the number of steps it has started
   // to a process
-  heard,    // the answer to hello: a number to give back, and the process of rank 0
+  heard,  // the answer to hello: a number to give back, and the process of rank 0
   all_here,
   refused,  // a failure, of this process alone
   value,    // key, value

@@ -20,14 +20,16 @@ struct Names {
   bool shares = false;
 };
 constexpr Names kByHand = {"RANK and WORLD_SIZE", "RANK", "WORLD_SIZE", "LOCAL_RANK"};
-constexpr Names kOpenMpi = {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"};
+constexpr Names kOpenMpi = {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+                            "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"};
 constexpr const char* kSlurm = "Slurm";
 /// Inside a job of Slurm, processes of mpirun also have the numbers that Slurm gave to parts of
 /// mpirun, so mpirun comes first. Slurm itself may set PMI_RANK, PMI_SIZE and PMIX_RANK.
 constexpr Names kLaunchers[] = {
     kOpenMpi,
     // MVAPICH.
-    {"mpirun", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"},
+    {"mpirun", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK",
+     "MV2_COMM_WORLD_LOCAL_SIZE"},
     // MPICH and Intel MPI.
     {"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", true},
     {kSlurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"},
@@ -43,10 +45,14 @@ class Reader {
       read(kByHand);
       // If mpirun sets the usual names, too, it sets equal numbers.
       if (!failure_ && has(kOpenMpi.rank) && number(kOpenMpi.rank, kMaxProcesses) != launch_.rank) {
-        fail("`RANK` is `" + std::to_string(launch_.rank) + "`, but mpirun says `" + text(kOpenMpi.rank) + "` in `" + kOpenMpi.rank + "`", "unset the one that is wrong");
+        fail("`RANK` is `" + std::to_string(launch_.rank) + "`, but mpirun says `" +
+                 text(kOpenMpi.rank) + "` in `" + kOpenMpi.rank + "`",
+             "unset the one that is wrong");
       }
     } else {
-      const auto* const launcher = std::find_if(std::begin(kLaunchers), std::end(kLaunchers), [&](const Names& names) { return starts_several(names); });
+      const auto* const launcher =
+          std::find_if(std::begin(kLaunchers), std::end(kLaunchers),
+                       [&](const Names& names) { return starts_several(names); });
       if (launcher == std::end(kLaunchers)) return {{}, std::move(failure_)};
       read(*launcher);
     }
@@ -62,40 +68,55 @@ class Reader {
     return found == environment_.end() ? std::string() : found->second;
   }
   void fail(std::string message, std::string hint) {
-    if (!failure_) failure_ = Failure{.code = kBadLaunch, .message = std::move(message), .hint = std::move(hint)};
+    if (!failure_)
+      failure_ =
+          Failure{.code = kBadLaunch, .message = std::move(message), .hint = std::move(hint)};
   }
 
   std::uint32_t number(const char* name, std::uint32_t most) {
     const std::string written = text(name);
     std::uint32_t value = 0;
-    const auto [end, error] = std::from_chars(written.data(), written.data() + written.size(), value);
-    if (error == std::errc() && end == written.data() + written.size() && value <= most) return value;
-    fail("the environment variable `" + std::string(name) + "` is `" + written + "`", "write a number up to " + std::to_string(most) + ", or unset it");
+    const auto [end, error] =
+        std::from_chars(written.data(), written.data() + written.size(), value);
+    if (error == std::errc() && end == written.data() + written.size() && value <= most)
+      return value;
+    fail("the environment variable `" + std::string(name) + "` is `" + written + "`",
+         "write a number up to " + std::to_string(most) + ", or unset it");
     return 0;
   }
 
   /// A launcher of one process, such as a shell within a job of Slurm, does not count.
   bool starts_several(const Names& names) {
-    return has(names.rank) && has(names.world) && (!names.shares || has(names.local_rank)) && number(names.world, kMaxProcesses) > 1;
+    return has(names.rank) && has(names.world) && (!names.shares || has(names.local_rank)) &&
+           number(names.world, kMaxProcesses) > 1;
   }
 
   void read(const Names& names) {
     launch_.by = names.by;
     all_here_ = names.local_world != nullptr && text(names.local_world) == text(names.world);
-    for (const auto& [one, other] : {std::pair{names.rank, names.world}, {names.world, names.rank}}) {
-      if (!has(one)) return fail("`" + std::string(other) + "` is set, but not `" + one + "`", "set both, or none: then one process runs all ranks");
+    for (const auto& [one, other] :
+         {std::pair{names.rank, names.world}, {names.world, names.rank}}) {
+      if (!has(one))
+        return fail("`" + std::string(other) + "` is set, but not `" + one + "`",
+                    "set both, or none: then one process runs all ranks");
     }
     launch_.rank = number(names.rank, kMaxProcesses);
     launch_.world = number(names.world, kMaxProcesses);
     if (failure_) return;
-    if (launch_.world == 0) return fail("`" + std::string(names.world) + "` is `0`", "it is the number of all processes of the run");
+    if (launch_.world == 0)
+      return fail("`" + std::string(names.world) + "` is `0`",
+                  "it is the number of all processes of the run");
     if (launch_.rank >= launch_.world) {
-      return fail("`" + std::string(names.rank) + "` is `" + std::to_string(launch_.rank) + "` of `" + std::to_string(launch_.world) + "` processes", "ranks count from 0");
+      return fail("`" + std::string(names.rank) + "` is `" + std::to_string(launch_.rank) +
+                      "` of `" + std::to_string(launch_.world) + "` processes",
+                  "ranks count from 0");
     }
     if (has(names.local_rank)) {
       launch_.local_rank = number(names.local_rank, kMaxProcesses);
     } else if (launch_.world > 1) {
-      fail("`" + std::string(names.rank) + "` and `" + names.world + "` are set, but not `" + names.local_rank + "`", "it is the number of the process, and of its GPU, on its machine, from 0");
+      fail("`" + std::string(names.rank) + "` and `" + names.world + "` are set, but not `" +
+               names.local_rank + "`",
+           "it is the number of the process, and of its GPU, on its machine, from 0");
     }
   }
 
@@ -104,22 +125,30 @@ class Reader {
     const bool slurm = launch_.by == kSlurm;
     if (launch_.host.empty() && slurm) launch_.host = first_of_nodes(text("SLURM_STEP_NODELIST"));
     if (launch_.host.empty() && (launch_.world == 1 || all_here_)) launch_.host = "127.0.0.1";
-    if (launch_.host.empty()) return fail("there are `" + std::to_string(launch_.world) + "` processes, but `MASTER_ADDR` is not set", "it is the machine of rank 0, by a name that all others can reach");
+    if (launch_.host.empty())
+      return fail("there are `" + std::to_string(launch_.world) +
+                      "` processes, but `MASTER_ADDR` is not set",
+                  "it is the machine of rank 0, by a name that all others can reach");
     launch_.port = kPort;
     if (has("MASTER_PORT")) {
       launch_.port = static_cast<std::uint16_t>(number("MASTER_PORT", 65535));
     } else if (slurm) {
       // Jobs that share a machine get different ports.
-      launch_.port = static_cast<std::uint16_t>(20000 + number("SLURM_JOB_ID", 0xFFFFFFFFu) % 12000);
+      launch_.port =
+          static_cast<std::uint16_t>(20000 + number("SLURM_JOB_ID", 0xFFFFFFFFu) % 12000);
     }
     launch_.agent_store = text("TORCHELASTIC_USE_AGENT_STORE") == "True";
-    for (const char* name : {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "SLURM_JOB_ID", "SLURM_STEP_ID"}) launch_.run += (launch_.run.empty() ? "" : "/") + text(name);
-    if (launch_.run.size() > kMaxRunName) fail("the name of the run has " + std::to_string(launch_.run.size()) + " bytes", "`TORCHELASTIC_RUN_ID` has a few hundred bytes at most");
+    for (const char* name :
+         {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "SLURM_JOB_ID", "SLURM_STEP_ID"})
+      launch_.run += (launch_.run.empty() ? "" : "/") + text(name);
+    if (launch_.run.size() > kMaxRunName)
+      fail("the name of the run has " + std::to_string(launch_.run.size()) + " bytes",
+           "`TORCHELASTIC_RUN_ID` has a few hundred bytes at most");
   }
 
   const Environment& environment_;
   Launch launch_;
-  bool all_here_ = false;               // all processes are on this machine
+  bool all_here_ = false;  // all processes are on this machine
   std::optional<Failure> failure_;
 };
 
@@ -129,10 +158,13 @@ LaunchRead read_launch(const Environment& environment) { return Reader(environme
 
 std::span<const OptionRow> launch_rows() {
   static constexpr OptionRow kRows[] = {
-      {"LOCAL_RANK", "number", "", "on GPUs: the number of this process, and of its GPU, on its machine; launchers set it"},
+      {"LOCAL_RANK", "number", "",
+       "on GPUs: the number of this process, and of its GPU, on its machine; launchers set it"},
       {"MASTER_ADDR", "machine", "", "the address of the process of rank 0, for the others"},
-      {"MASTER_PORT", "port", "29500", "the port of rank 0; inside a job of Slurm one of the job's"},
-      {"RANK", "number", "", "on GPUs: the rank of this process; mpirun and Slurm set their own variables"},
+      {"MASTER_PORT", "port", "29500",
+       "the port of rank 0; inside a job of Slurm one of the job's"},
+      {"RANK", "number", "",
+       "on GPUs: the rank of this process; mpirun and Slurm set their own variables"},
       {"WORLD_SIZE", "number", "", "the number of processes; none: one process runs all ranks"},
   };
   return kRows;
@@ -142,7 +174,8 @@ std::string first_of_nodes(const std::string& nodes) {
   const std::size_t end = nodes.find_first_of("[,");
   if (end == std::string::npos || nodes[end] == ',') return nodes.substr(0, end);
   const std::size_t first_end = nodes.find_first_of("-,]", end);
-  return nodes.substr(0, end) + (first_end == std::string::npos ? "" : nodes.substr(end + 1, first_end - end - 1));
+  return nodes.substr(0, end) +
+         (first_end == std::string::npos ? "" : nodes.substr(end + 1, first_end - end - 1));
 }
 
 }  // namespace piper::runtime

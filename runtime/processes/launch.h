@@ -20,18 +20,18 @@ namespace piper::runtime {
 
 struct Launch {
   std::uint32_t rank = 0, world = 1;
-  std::uint32_t local_rank = 0;     // on its machine: the number of its GPU
-  std::string host;                 // the machine of rank 0, as others reach it
-  std::uint16_t port = 0;           // the port on which rank 0 listens
-  std::string run = {};             // identifies the run and the attempt, if it is restarted
+  std::uint32_t local_rank = 0;  // on its machine: the number of its GPU
+  std::string host;              // the machine of rank 0, as others reach it
+  std::uint16_t port = 0;        // the port on which rank 0 listens
+  std::string run = {};          // identifies the run and the attempt, if it is restarted
   // Torchrun itself has a store at that address, which has the port of rank 0.
   bool agent_store = false;
-  std::string by = {};              // the names of the variables used: `RANK and WORLD_SIZE`
+  std::string by = {};  // the names of the variables used: `RANK and WORLD_SIZE`
 };
 
 struct LaunchRead {
-  std::optional<Launch> launch;     // empty: this process is alone
-  std::optional<Failure> failure;   // kBadLaunch
+  std::optional<Launch> launch;    // empty: this process is alone
+  std::optional<Failure> failure;  // kBadLaunch
 };
 
 inline constexpr std::uint32_t kMaxProcesses = 1u << 20;

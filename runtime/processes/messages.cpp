@@ -20,7 +20,9 @@ class BoundedReader {
     fits_ &= value <= max;
     return value;
   }
-  std::uint32_t number32(std::uint32_t max = 0xFFFFFFFFu) { return static_cast<std::uint32_t>(number(max)); }
+  std::uint32_t number32(std::uint32_t max = 0xFFFFFFFFu) {
+    return static_cast<std::uint32_t>(number(max));
+  }
   std::string text(std::size_t max) {
     std::string value = read_.text();
     fits_ &= value.size() <= max;
@@ -42,7 +44,8 @@ class BoundedReader {
 
 void append(Body& to, const ActionLocation& place) {
   to.add(place.action).add(place.file);
-  for (const std::uint32_t number : {place.line, place.column, place.end_line, place.end_column}) to.add(std::uint64_t{number});
+  for (const std::uint32_t number : {place.line, place.column, place.end_line, place.end_column})
+    to.add(std::uint64_t{number});
 }
 
 /// A source range whose positions are not in order becomes no location.
@@ -50,8 +53,11 @@ ActionLocation read_place(BoundedReader& from) {
   ActionLocation place;
   place.action = from.shown(kMaxPeerName);
   place.file = from.shown(kMaxPeerMessage);
-  for (std::uint32_t* number : {&place.line, &place.column, &place.end_line, &place.end_column}) *number = from.number32();
-  const bool ordered = place.line > 0 && place.column > 0 && place.end_column > 0 && std::pair(place.line, place.column) <= std::pair(place.end_line, place.end_column);
+  for (std::uint32_t* number : {&place.line, &place.column, &place.end_line, &place.end_column})
+    *number = from.number32();
+  const bool ordered =
+      place.line > 0 && place.column > 0 && place.end_column > 0 &&
+      std::pair(place.line, place.column) <= std::pair(place.end_line, place.end_column);
   if (!ordered) place.line = place.column = place.end_line = place.end_column = 0;
   return place;
 }
@@ -67,7 +73,14 @@ Report read_report(BoundedReader& from) {
 
 }  // namespace
 
-std::string encode(const Hello& hello) { return Body().add(hello.run).add(std::uint64_t{hello.rank}).add(std::uint64_t{hello.world}).add(hello.process).bytes(); }
+std::string encode(const Hello& hello) {
+  return Body()
+      .add(hello.run)
+      .add(std::uint64_t{hello.rank})
+      .add(std::uint64_t{hello.world})
+      .add(hello.process)
+      .bytes();
+}
 
 std::optional<Hello> decode_hello(std::string_view body) {
   BoundedReader read(body);
@@ -79,7 +92,9 @@ std::optional<Hello> decode_hello(std::string_view body) {
   return read.end(std::move(hello));
 }
 
-std::string encode(const Heard& heard) { return Body().add(heard.challenge).add(heard.process).bytes(); }
+std::string encode(const Heard& heard) {
+  return Body().add(heard.challenge).add(heard.process).bytes();
+}
 
 std::optional<Heard> decode_heard(std::string_view body) {
   BoundedReader read(body);
@@ -139,7 +154,9 @@ std::optional<ForwardedReport> decode_forwarded(std::string_view body, std::uint
   return read.end(std::move(forwarded));
 }
 
-std::string encode(const Piece& piece) { return Body().add(piece.remaining).add(piece.bytes).bytes(); }
+std::string encode(const Piece& piece) {
+  return Body().add(piece.remaining).add(piece.bytes).bytes();
+}
 
 std::optional<Piece> decode_piece(std::string_view body) {
   BoundedReader read(body);
@@ -151,7 +168,12 @@ std::optional<Piece> decode_piece(std::string_view body) {
 
 std::string encode(const Failure& failure) {
   Body body;
-  body.add(std::uint64_t{failure.code}).add(failure.message).add(failure.hint).add(std::uint64_t{failure.rank}).add(failure.step ? *failure.step + 1 : 0).add(failure.held_out);
+  body.add(std::uint64_t{failure.code})
+      .add(failure.message)
+      .add(failure.hint)
+      .add(std::uint64_t{failure.rank})
+      .add(failure.step ? *failure.step + 1 : 0)
+      .add(failure.held_out);
   append(body, failure.place);
   const std::size_t notes = std::min(failure.notes.size(), kMaxNotes);
   body.add(std::uint64_t{notes});
@@ -176,7 +198,8 @@ std::optional<Failure> decode_failure(std::string_view body) {
     std::string text = read.shown(kMaxPeerMessage);
     failure.notes.push_back({std::move(text), read_place(read)});
   }
-  const bool known = failure.code >= kFirstCode && (failure.rank <= kMaxProcesses || failure.rank == Failure::kNoRank);
+  const bool known = failure.code >= kFirstCode &&
+                     (failure.rank <= kMaxProcesses || failure.rank == Failure::kNoRank);
   return known ? read.end(std::move(failure)) : std::nullopt;
 }
 

@@ -18,14 +18,14 @@
 namespace piper::runtime {
 
 // ---- bounds, in bytes unless a line says otherwise
-inline constexpr std::size_t kMaxHelloBody = 4096;                     // before a process is known
+inline constexpr std::size_t kMaxHelloBody = 4096;  // before a process is known
 inline constexpr std::size_t kMaxRendezvousBody = std::size_t{64} << 10;  // until all have joined
 inline constexpr std::size_t kMaxBody = std::size_t{64} << 20;
 inline constexpr std::size_t kMaxKey = 1024;
-inline constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 62;     // steps
+inline constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 62;  // steps
 // Reports with numbers from here on are pieces.
 inline constexpr std::uint64_t kFirstPiece = std::uint64_t{1} << 63;
-inline constexpr std::size_t kMaxNotes = 64;                           // of a failure
+inline constexpr std::size_t kMaxNotes = 64;  // of a failure
 
 struct Hello {
   std::string run;

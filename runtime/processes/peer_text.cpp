@@ -10,7 +10,11 @@ namespace {
 /// `point` becomes its code point.
 std::size_t code_point(std::string_view text, std::uint32_t& point) {
   const auto first = static_cast<unsigned char>(text[0]);
-  const std::size_t length = first < 0x80 ? 1 : first >= 0xC2 && first < 0xE0 ? 2 : first >= 0xE0 && first < 0xF0 ? 3 : first >= 0xF0 && first < 0xF5 ? 4 : 0;
+  const std::size_t length = first < 0x80                    ? 1
+                             : first >= 0xC2 && first < 0xE0 ? 2
+                             : first >= 0xE0 && first < 0xF0 ? 3
+                             : first >= 0xF0 && first < 0xF5 ? 4
+                                                             : 0;
   if (length == 0 || text.size() < length) return 0;
   point = length == 1 ? first : first & (0x7Fu >> length);
   for (std::size_t i = 1; i < length; ++i) {
@@ -26,7 +30,8 @@ std::size_t code_point(std::string_view text, std::uint32_t& point) {
 /// Whether the character moves the cursor, rings the bell, breaks the line or changes the direction
 /// of text.
 bool controls(std::uint32_t point) {
-  return point < 0x20 || (point >= 0x7F && point < 0xA0) || point == 0x200E || point == 0x200F || (point >= 0x2028 && point <= 0x202E) || (point >= 0x2066 && point <= 0x2069);
+  return point < 0x20 || (point >= 0x7F && point < 0xA0) || point == 0x200E || point == 0x200F ||
+         (point >= 0x2028 && point <= 0x202E) || (point >= 0x2066 && point <= 0x2069);
 }
 
 void append_escaped(std::string& to, std::string_view bytes) {

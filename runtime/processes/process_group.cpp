@@ -34,10 +34,14 @@ constexpr std::size_t kMaxWaitingReports = std::size_t{1} << 16;  // of a proces
 // of data that is larger than a frame
 constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
 
-Clock::duration span(double seconds) { return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)); }
+Clock::duration span(double seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
 
 Failure bad_message_of(std::uint32_t from, const std::string& message) {
-  return {.code = kBadMessage, .message = "rank " + std::to_string(from) + " sent " + message, .hint = "all processes of a run need one `piper`, the same files and the same options"};
+  return {.code = kBadMessage,
+          .message = "rank " + std::to_string(from) + " sent " + message,
+          .hint = "all processes of a run need one `piper`, the same files and the same options"};
 }
 
 std::string address_key(const Launch& launch) { return "piper/" + launch.run + "/address"; }
@@ -45,7 +49,8 @@ std::string address_key(const Launch& launch) { return "piper/" + launch.run + "
 }  // namespace
 
 struct ProcessGroup::Parts {
-  explicit Parts(const Launch& launch) : launch(launch), wakes(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+  explicit Parts(const Launch& launch)
+      : launch(launch), wakes(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
   ~Parts() { close(wakes); }
 
   const Launch launch;
@@ -58,9 +63,9 @@ struct ProcessGroup::Parts {
   std::condition_variable changed;
   std::vector<std::pair<FrameKind, std::string>> to_send;
   std::optional<Failure> failed;
-  std::string first_process;            // the process of rank 0
+  std::string first_process;  // the process of rank 0
   std::map<std::string, std::string> values;
-  std::set<std::string> asked;          // keys without an answer yet
+  std::set<std::string> asked;  // keys without an answer yet
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::string> reports;
   struct Sender {
     // The next piece to arrive, and the next that `receive_bytes` waits for.
@@ -68,10 +73,11 @@ struct ProcessGroup::Parts {
     // Numbers of steps not taken yet.
     std::size_t waiting = 0;
   };
-  std::map<std::uint32_t, Sender> senders;          // on rank 0
-  std::uint64_t sent = 0;                           // pieces
+  std::map<std::uint32_t, Sender> senders;  // on rank 0
+  std::uint64_t sent = 0;                   // pieces
   std::uint64_t agreements = 0, questions = 0;
-  bool heard = false, all_here = false, ends = false, left = false, holds = false, asked_to_stop = false;
+  bool heard = false, all_here = false, ends = false, left = false, holds = false,
+       asked_to_stop = false;
   std::uint64_t started = 0;
   std::optional<std::uint64_t> stop_at;
   std::atomic<bool> has_failed{false};
@@ -88,7 +94,9 @@ struct ProcessGroup::Parts {
   }
 
   /// A key as sent.
-  std::string whole_key(const std::string& key) const { return std::to_string(agreements) + "." + key; }
+  std::string whole_key(const std::string& key) const {
+    return std::to_string(agreements) + "." + key;
+  }
 
   void keep_failure(Failure failure) {
     if (!failed) failed = std::move(failure);
@@ -103,11 +111,12 @@ struct ProcessGroup::Parts {
 
   void run() {
     for (;;) {
-      pollfd files[] = {{connection->socket(), static_cast<short>(POLLIN | (connection->sends() ? POLLOUT : 0)), 0}, {wakes, POLLIN, 0}};
+      pollfd files[] = {{connection->socket(),
+                         static_cast<short>(POLLIN | (connection->sends() ? POLLOUT : 0)), 0},
+                        {wakes, POLLIN, 0}};
       poll(files, 2, static_cast<int>(kLook.count()));
       std::uint64_t ignored = 0;
-      while (read(wakes, &ignored, sizeof ignored) > 0) {
-      }
+      while (read(wakes, &ignored, sizeof ignored) > 0) {}
       connection->fill();
       const std::lock_guard lock(mutex);
       FrameKind kind{};
@@ -119,7 +128,9 @@ struct ProcessGroup::Parts {
       to_send.clear();
       connection->flush();
       if (connection->closed()) {
-        if (!left) keep_failure(heard && connection->broken() ? bad_message("bytes that are no message") : no_answer());
+        if (!left)
+          keep_failure(heard && connection->broken() ? bad_message("bytes that are no message")
+                                                     : no_answer());
         changed.notify_all();
         return;
       }
@@ -131,23 +142,34 @@ struct ProcessGroup::Parts {
   Failure no_answer() const {
     if (!heard) {
       return {.code = kProcessesApart,
-              .message = "the process that listens at `" + launch.host + ":" + std::to_string(launch.port) + "` is not rank 0 of this run",
+              .message = "the process that listens at `" + launch.host + ":" +
+                         std::to_string(launch.port) + "` is not rank 0 of this run",
               .hint = "set `MASTER_PORT` to a port of its own, the same for all processes"};
     }
-    return {.code = kProcessLost, .message = "rank 0 (" + first_process + ") is gone: its connection was closed", .hint = "its own output, or the log of its machine, says why"};
+    return {.code = kProcessLost,
+            .message = "rank 0 (" + first_process + ") is gone: its connection was closed",
+            .hint = "its own output, or the log of its machine, says why"};
   }
 
   Failure bad_message(const std::string& message) const {
-    return {.code = kBadMessage,
-            .message = "rank " + std::to_string(launch.rank) + " does not understand rank 0 (" + first_process + "): it sent " + message,
-            .hint = "all processes of a run need one `piper`; a program that is not rank 0 may listen at `MASTER_ADDR` and `MASTER_PORT`"};
+    return {
+        .code = kBadMessage,
+        .message = "rank " + std::to_string(launch.rank) + " does not understand rank 0 (" +
+                   first_process + "): it sent " + message,
+        .hint =
+            "all processes of a run need one `piper`; a program that is not rank 0 may listen at `MASTER_ADDR` and `MASTER_PORT`"};
   }
-  Failure bad_message(FrameKind kind) const { return heard ? bad_message(std::string("a message `") + name_of(kind) + "` that does not fit") : no_answer(); }
+  Failure bad_message(FrameKind kind) const {
+    return heard ? bad_message(std::string("a message `") + name_of(kind) + "` that does not fit")
+                 : no_answer();
+  }
 
   /// False if the message does not fit.
   bool take(FrameKind kind, const std::string& body) {
     // The first answer shows whether this process belongs to the run.
-    if (!heard && kind != FrameKind::heard && kind != FrameKind::refused && kind != FrameKind::failed) return false;
+    if (!heard && kind != FrameKind::heard && kind != FrameKind::refused &&
+        kind != FrameKind::failed)
+      return false;
     switch (kind) {
       case FrameKind::heard: {
         auto answer = decode_heard(body);
@@ -160,7 +182,8 @@ struct ProcessGroup::Parts {
         if (!body.empty() || std::exchange(all_here, true)) return false;
         connection->set_max_body(kMaxBody);
         return true;
-      case FrameKind::refused: case FrameKind::failed: {
+      case FrameKind::refused:
+      case FrameKind::failed: {
         auto failure = decode_failure(body);
         if (!failure) return false;
         heard = true;
@@ -185,7 +208,14 @@ struct ProcessGroup::Parts {
         return true;
       }
       case FrameKind::report: return take_report(body);
-      case FrameKind::hello: case FrameKind::here: case FrameKind::set: case FrameKind::get: case FrameKind::fail: case FrameKind::stop: case FrameKind::started: case FrameKind::bye: return false;
+      case FrameKind::hello:
+      case FrameKind::here:
+      case FrameKind::set:
+      case FrameKind::get:
+      case FrameKind::fail:
+      case FrameKind::stop:
+      case FrameKind::started:
+      case FrameKind::bye: return false;
     }
     return false;
   }
@@ -196,8 +226,11 @@ struct ProcessGroup::Parts {
     if (!report) return false;
     Sender& sender = senders[report->from];
     const std::uint64_t number = report->report.number;
-    if (number >= kFirstPiece ? number != sender.next_piece++ : sender.waiting++ == kMaxWaitingReports) {
-      fail_all(bad_message_of(report->from, number >= kFirstPiece ? "pieces of bytes in another order" : "numbers of more steps than rank 0 keeps"));
+    if (number >= kFirstPiece ? number != sender.next_piece++
+                              : sender.waiting++ == kMaxWaitingReports) {
+      fail_all(bad_message_of(report->from, number >= kFirstPiece
+                                                ? "pieces of bytes in another order"
+                                                : "numbers of more steps than rank 0 keeps"));
       return true;
     }
     reports[{report->from, number}] = std::move(report->report.bytes);
@@ -206,7 +239,8 @@ struct ProcessGroup::Parts {
 
   /// Waits until the condition holds, the run has failed, or the time is over (false).
   template <typename Condition>
-  bool wait_until(std::unique_lock<std::mutex>& lock, Clock::time_point until, const std::function<bool()>& stopped, const Condition& condition) {
+  bool wait_until(std::unique_lock<std::mutex>& lock, Clock::time_point until,
+                  const std::function<bool()>& stopped, const Condition& condition) {
     while (!condition() && !failed) {
       if (Clock::now() >= until || (stopped && stopped())) return false;
       changed.wait_for(lock, kLook);
@@ -219,33 +253,48 @@ namespace {
 
 /// Finds the address of rank 0: that of the launch or, if an agent's store uses it, the one that
 /// rank 0 published in the store.
-std::optional<Failure> find_rendezvous(Launch& launch, const GroupOptions& options, const Rendezvous* own) {
+std::optional<Failure> find_rendezvous(Launch& launch, const GroupOptions& options,
+                                       const Rendezvous* own) {
   if (!launch.agent_store) return std::nullopt;
   if (own != nullptr) {
-    auto failure = options.agent_store.set(launch, address_key(launch), std::to_string(own->port()));
+    auto failure =
+        options.agent_store.set(launch, address_key(launch), std::to_string(own->port()));
     launch.port = own->port();
     return failure;
   }
   Failure failure;
   const auto found = options.agent_store.get(launch, address_key(launch), options.seconds, failure);
   if (!found) return failure;
-  const auto [end, error] = std::from_chars(found->data(), found->data() + found->size(), launch.port);
-  if (error == std::errc() && end == found->data() + found->size() && launch.port > 0) return std::nullopt;
-  return Failure{.code = kProcessesApart, .message = "torchrun's store has `" + peer_text(*found) + "` for the port of rank 0", .hint = "another program writes to that store: give this run another"};
+  const auto [end, error] =
+      std::from_chars(found->data(), found->data() + found->size(), launch.port);
+  if (error == std::errc() && end == found->data() + found->size() && launch.port > 0)
+    return std::nullopt;
+  return Failure{
+      .code = kProcessesApart,
+      .message = "torchrun's store has `" + peer_text(*found) + "` for the port of rank 0",
+      .hint = "another program writes to that store: give this run another"};
 }
 
 /// A socket to rank 0, or -1: with a failure, or without one when stopped.
-int reach(const Launch& launch, const GroupOptions& options, Clock::time_point until, Failure& failure, bool& stopped) {
+int reach(const Launch& launch, const GroupOptions& options, Clock::time_point until,
+          Failure& failure, bool& stopped) {
   for (;;) {
     std::string reason;
     bool again = true;
     const int made = connect_to(launch.host, launch.port, reason, again);
     if (made >= 0) return made;
     if (!again || Clock::now() >= until) {
-      failure = {.code = kProcessesApart,
-                 .message = "rank " + std::to_string(launch.rank) + " does not reach rank 0 at `" + launch.host + ":" + std::to_string(launch.port) + "`" +
-                            (again ? " within `" + std::to_string(static_cast<long long>(options.seconds)) + "` seconds" : "") + ": " + reason,
-                 .hint = "`MASTER_ADDR` and `MASTER_PORT` are the address of rank 0 for the others; check that it runs, and look at its output"};
+      failure = {
+          .code = kProcessesApart,
+          .message =
+              "rank " + std::to_string(launch.rank) + " does not reach rank 0 at `" + launch.host +
+              ":" + std::to_string(launch.port) + "`" +
+              (again ? " within `" + std::to_string(static_cast<long long>(options.seconds)) +
+                           "` seconds"
+                     : "") +
+              ": " + reason,
+          .hint =
+              "`MASTER_ADDR` and `MASTER_PORT` are the address of rank 0 for the others; check that it runs, and look at its output"};
       return -1;
     }
     if ((stopped = options.stopped && options.stopped())) return -1;
@@ -257,17 +306,20 @@ int reach(const Launch& launch, const GroupOptions& options, Clock::time_point u
 
 ProcessGroup::ProcessGroup(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
-std::unique_ptr<ProcessGroup> ProcessGroup::join(const Launch& given, const GroupOptions& options, Failure& failure) {
+std::unique_ptr<ProcessGroup> ProcessGroup::join(const Launch& given, const GroupOptions& options,
+                                                 Failure& failure) {
   Launch launch = given;
   std::unique_ptr<Rendezvous> rendezvous;
-  if (launch.rank == 0 && !(rendezvous = Rendezvous::open(launch, options.seconds, failure))) return nullptr;
+  if (launch.rank == 0 && !(rendezvous = Rendezvous::open(launch, options.seconds, failure)))
+    return nullptr;
   if (auto wrong = find_rendezvous(launch, options, rendezvous.get())) {
     failure = std::move(*wrong);
     return nullptr;
   }
   const Clock::time_point until = Clock::now() + span(options.seconds);
   bool stopped = false;
-  const int socket = rendezvous ? rendezvous->take_own_socket() : reach(launch, options, until, failure, stopped);
+  const int socket =
+      rendezvous ? rendezvous->take_own_socket() : reach(launch, options, until, failure, stopped);
   if (socket < 0) return nullptr;
   std::unique_ptr<ProcessGroup> made(new ProcessGroup(std::make_unique<Parts>(launch)));
   Parts& parts = *made->parts_;
@@ -277,13 +329,18 @@ std::unique_ptr<ProcessGroup> ProcessGroup::join(const Launch& given, const Grou
     parts.heard = true;
     parts.first_process = this_process();
   } else {
-    parts.send(FrameKind::hello, encode(Hello{launch.run, launch.rank, launch.world, this_process()}));
+    parts.send(FrameKind::hello,
+               encode(Hello{launch.run, launch.rank, launch.world, this_process()}));
   }
   parts.thread = std::thread([&parts] { parts.run(); });
   std::unique_lock lock(parts.mutex);
-  if (!parts.wait_until(lock, Clock::now() + kHeardWithin, options.stopped, [&] { return parts.heard; }) && !(options.stopped && options.stopped())) parts.keep_failure(parts.no_answer());
+  if (!parts.wait_until(lock, Clock::now() + kHeardWithin, options.stopped,
+                        [&] { return parts.heard; }) &&
+      !(options.stopped && options.stopped()))
+    parts.keep_failure(parts.no_answer());
   const auto all_here = [&] {
-    if (parts.rendezvous && options.on_notice) std::ranges::for_each(parts.rendezvous->take_notices(), options.on_notice);
+    if (parts.rendezvous && options.on_notice)
+      std::ranges::for_each(parts.rendezvous->take_notices(), options.on_notice);
     return parts.all_here;
   };
   const bool came = parts.wait_until(lock, until + kAfter, options.stopped, all_here);
@@ -293,8 +350,12 @@ std::unique_ptr<ProcessGroup> ProcessGroup::join(const Launch& given, const Grou
   }
   stopped = !parts.failed && options.stopped && options.stopped();
   if (!stopped) {
-    failure = parts.failed ? *parts.failed
-                           : Failure{.code = kProcessesApart, .message = "rank 0 did not say within `" + std::to_string(static_cast<long long>(options.seconds)) + "` seconds that all processes have joined"};
+    failure = parts.failed
+                  ? *parts.failed
+                  : Failure{.code = kProcessesApart,
+                            .message = "rank 0 did not say within `" +
+                                       std::to_string(static_cast<long long>(options.seconds)) +
+                                       "` seconds that all processes have joined"};
   }
   lock.unlock();
   return nullptr;
@@ -309,7 +370,8 @@ ProcessGroup::~ProcessGroup() {
   }
   if (!notified) {
     fail({.code = kProcessLost,
-          .message = "rank " + std::to_string(parts.launch.rank) + " (" + this_process() + ") has ended before the run was over",
+          .message = "rank " + std::to_string(parts.launch.rank) + " (" + this_process() +
+                     ") has ended before the run was over",
           .hint = "its own output has the reason; without one it was interrupted"});
   }
   {
@@ -334,8 +396,10 @@ std::optional<std::string> ProcessGroup::get(const std::string& key) {
   Parts& parts = *parts_;
   std::unique_lock lock(parts.mutex);
   const std::string whole = parts.whole_key(key);
-  if (!parts.values.contains(whole) && parts.asked.insert(whole).second) parts.send_locked(FrameKind::get, encode_key(whole));
-  parts.wait_until(lock, Clock::time_point::max(), {}, [&] { return parts.values.contains(whole); });
+  if (!parts.values.contains(whole) && parts.asked.insert(whole).second)
+    parts.send_locked(FrameKind::get, encode_key(whole));
+  parts.wait_until(lock, Clock::time_point::max(), {},
+                   [&] { return parts.values.contains(whole); });
   if (parts.failed) return std::nullopt;
   return parts.values[whole];
 }
@@ -358,7 +422,8 @@ std::optional<bool> ProcessGroup::any(bool says) {
   return answer ? std::optional(*answer == "yes") : std::nullopt;
 }
 
-std::optional<Failure> ProcessGroup::agree(const std::vector<std::pair<std::string, std::string>>& facts) {
+std::optional<Failure> ProcessGroup::agree(
+    const std::vector<std::pair<std::string, std::string>>& facts) {
   const Launch& launch = parts_->launch;
   {
     const std::lock_guard lock(parts_->mutex);
@@ -375,9 +440,12 @@ std::optional<Failure> ProcessGroup::agree(const std::vector<std::pair<std::stri
     const auto first = get(key);
     if (!first) return failure();
     if (*first == value) continue;
-    Failure differs{.code = kProgramsDiffer,
-                    .message = "rank " + std::to_string(launch.rank) + " has other " + name + " than rank 0: `" + value + "` and `" + peer_text(*first) + "`",
-                    .hint = "all processes of a run need one `piper`, the same files, and the same `-D` and options"};
+    Failure differs{
+        .code = kProgramsDiffer,
+        .message = "rank " + std::to_string(launch.rank) + " has other " + name +
+                   " than rank 0: `" + value + "` and `" + peer_text(*first) + "`",
+        .hint =
+            "all processes of a run need one `piper`, the same files, and the same `-D` and options"};
     fail(differs);
     return differs;
   }
@@ -420,7 +488,9 @@ void ProcessGroup::request_stop() {
   if (!std::exchange(parts_->asked_to_stop, true)) parts_->send_locked(FrameKind::stop, {});
 }
 
-void ProcessGroup::send_report(std::uint64_t number, const std::string& bytes) { parts_->send(FrameKind::report, encode(Report{number, bytes})); }
+void ProcessGroup::send_report(std::uint64_t number, const std::string& bytes) {
+  parts_->send(FrameKind::report, encode(Report{number, bytes}));
+}
 
 std::optional<std::string> ProcessGroup::take_report(std::uint32_t from, std::uint64_t number) {
   const std::lock_guard lock(parts_->mutex);
@@ -434,22 +504,28 @@ void ProcessGroup::send_bytes(std::string_view bytes) {
   do {
     const std::string_view piece = bytes.substr(0, kPieceBytes);
     bytes.remove_prefix(piece.size());
-    parts_->send_locked(FrameKind::report, encode(Report{kFirstPiece + parts_->sent++, encode(Piece{bytes.size(), std::string(piece)})}));
+    parts_->send_locked(FrameKind::report,
+                        encode(Report{kFirstPiece + parts_->sent++,
+                                      encode(Piece{bytes.size(), std::string(piece)})}));
   } while (!bytes.empty());
 }
 
-std::optional<std::string> ProcessGroup::receive_bytes(std::uint32_t from, std::uint64_t max_bytes) {
+std::optional<std::string> ProcessGroup::receive_bytes(std::uint32_t from,
+                                                       std::uint64_t max_bytes) {
   std::unique_lock lock(parts_->mutex);
   std::uint64_t& received = parts_->senders[from].received;
   std::string bytes;
   std::optional<std::uint64_t> remaining;
   do {
     const std::pair key(from, received);
-    parts_->wait_until(lock, Clock::time_point::max(), {}, [&] { return parts_->reports.contains(key); });
+    parts_->wait_until(lock, Clock::time_point::max(), {},
+                       [&] { return parts_->reports.contains(key); });
     if (parts_->failed) return std::nullopt;
     const auto piece = decode_piece(parts_->reports.extract(key).mapped());
     ++received;
-    const bool fits = piece && piece->remaining <= max_bytes && piece->bytes.size() <= max_bytes - piece->remaining && (!remaining || piece->bytes.size() + piece->remaining == *remaining) &&
+    const bool fits = piece && piece->remaining <= max_bytes &&
+                      piece->bytes.size() <= max_bytes - piece->remaining &&
+                      (!remaining || piece->bytes.size() + piece->remaining == *remaining) &&
                       (piece->remaining == 0 || !piece->bytes.empty());
     if (!fits) {
       lock.unlock();

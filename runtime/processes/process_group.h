@@ -32,13 +32,17 @@ namespace piper::runtime {
 /// torchrun's store, if there is one: rank 0 publishes its port there. A launch with a store needs
 /// both functions.
 struct AgentStore {
-  std::function<std::optional<Failure>(const Launch&, const std::string& key, const std::string& value)> set = {};
-  std::function<std::optional<std::string>(const Launch&, const std::string& key, double seconds, Failure& failure)> get = {};
+  std::function<std::optional<Failure>(const Launch&, const std::string& key,
+                                       const std::string& value)>
+      set = {};
+  std::function<std::optional<std::string>(const Launch&, const std::string& key, double seconds,
+                                           Failure& failure)>
+      get = {};
 };
 
 struct GroupOptions {
-  double seconds = 300;                  // until all have joined
-  std::function<bool()> stopped = {};    // once it is true `join` returns null without a failure
+  double seconds = 300;                // until all have joined
+  std::function<bool()> stopped = {};  // once it is true `join` returns null without a failure
   AgentStore agent_store = {};
   // On rank 0: a warning about a refused process during the wait; called by `join`.
   std::function<void(const Failure&)> on_notice = {};
@@ -48,7 +52,8 @@ class ProcessGroup {
  public:
   /// Joins the others; rank 0 opens the rendezvous. Null with the reason in `failure`; null without
   /// one when stopped.
-  static std::unique_ptr<ProcessGroup> join(const Launch& launch, const GroupOptions& options, Failure& failure);
+  static std::unique_ptr<ProcessGroup> join(const Launch& launch, const GroupOptions& options,
+                                            Failure& failure);
   /// Without `leave` before, the others learn that this process has ended. Rank 0's waits for the
   /// others.
   ~ProcessGroup();

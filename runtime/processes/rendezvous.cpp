@@ -26,31 +26,32 @@ namespace piper::runtime {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::seconds kHelloWithin(10);               // of a connection
-constexpr std::chrono::seconds kLeaveWithin(5);                // after a failure
+constexpr std::chrono::seconds kHelloWithin(10);  // of a connection
+constexpr std::chrono::seconds kLeaveWithin(5);   // after a failure
 // After this time without a hello a connection may be dropped for another.
 constexpr std::chrono::milliseconds kStrangerRoom(250);
 constexpr std::chrono::milliseconds kAcceptPause(100);
-constexpr std::size_t kMaxStrangers = 256;                     // connections without a valid hello
+constexpr std::size_t kMaxStrangers = 256;  // connections without a valid hello
 // Per poll, before known connections are served again.
 constexpr std::size_t kMaxAccepts = 64;
-constexpr std::size_t kMaxWaitingKeys = 1024;                  // of a process
-constexpr std::size_t kMaxValueBytes = std::size_t{256} << 20; // that a process sets
+constexpr std::size_t kMaxWaitingKeys = 1024;                   // of a process
+constexpr std::size_t kMaxValueBytes = std::size_t{256} << 20;  // that a process sets
 constexpr std::size_t kMaxUnsentBytes = std::size_t{256} << 20;
 constexpr std::size_t kMaxNamed = 8;
 
 struct Guest {
-  explicit Guest(int socket, std::size_t max_body) : connection(socket, max_body), address(peer_address(socket)), since(Clock::now()) {}
+  explicit Guest(int socket, std::size_t max_body)
+      : connection(socket, max_body), address(peer_address(socket)), since(Clock::now()) {}
   std::string description() const { return process + " at " + address; }
 
   Connection connection;
   std::string address;
   Clock::time_point since;
-  bool joined = false, left = false;   // it has a rank, it has said goodbye
+  bool joined = false, left = false;  // it has a rank, it has said goodbye
   bool refused = false;
   std::optional<std::uint64_t> challenge;  // sent after a valid hello
   std::uint32_t rank = 0;
-  std::string process;                 // `process 4711 on node7`
+  std::string process;  // `process 4711 on node7`
   std::size_t waiting_keys = 0, value_bytes = 0;
   std::optional<std::uint64_t> started;  // steps: its answer to hold, or its last count
 };
@@ -58,7 +59,12 @@ struct Guest {
 }  // namespace
 
 struct Rendezvous::Parts {
-  Parts(const Launch& launch, double seconds) : launch(launch), seconds(seconds), until(Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))), came(launch.world) {}
+  Parts(const Launch& launch, double seconds)
+      : launch(launch),
+        seconds(seconds),
+        until(Clock::now() +
+              std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))),
+        came(launch.world) {}
   ~Parts() {
     for (const int file : {wakes, own_socket}) {
       if (file >= 0) close(file);
@@ -100,16 +106,23 @@ struct Rendezvous::Parts {
 
  private:
   std::size_t joined() const {
-    return static_cast<std::size_t>(std::count_if(guests.begin(), guests.end(), [](const auto& guest) { return guest->joined; }));
+    return static_cast<std::size_t>(std::count_if(guests.begin(), guests.end(),
+                                                  [](const auto& guest) { return guest->joined; }));
   }
 
   bool may_leave() {
     if (!leaves_at) leaves_at = Clock::now() + kLeaveWithin;
-    const bool open = std::any_of(guests.begin(), guests.end(), [](const auto& guest) { return guest->joined && !guest->left; });
-    const bool unsent = std::any_of(guests.begin(), guests.end(), [](const auto& guest) { return guest->joined && guest->connection.sends(); });
+    const bool open = std::any_of(guests.begin(), guests.end(),
+                                  [](const auto& guest) { return guest->joined && !guest->left; });
+    const bool unsent = std::any_of(guests.begin(), guests.end(), [](const auto& guest) {
+      return guest->joined && guest->connection.sends();
+    });
     // A process that joins a run after its failure must learn the reason, too, but no wait is
     // longer than the time for all to join.
-    const bool waits = failed && !all_here && !std::all_of(came.begin(), came.end(), [](bool has_come) { return has_come; }) && Clock::now() < until;
+    const bool waits =
+        failed && !all_here &&
+        !std::all_of(came.begin(), came.end(), [](bool has_come) { return has_come; }) &&
+        Clock::now() < until;
     if (!open && !unsent && !waits) return true;
     // Without a failure the others are still at work, and may report one.
     return (failed || !all_here) && Clock::now() >= *leaves_at;
@@ -132,9 +145,13 @@ struct Rendezvous::Parts {
   /// Rank 0 has not taken earlier reports yet: no more are read, so that the senders wait instead
   /// of this memory growing.
   bool reports_wait() const {
-    return std::any_of(guests.begin(), guests.end(), [](const auto& guest) { return guest->joined && guest->rank == 0 && guest->connection.unsent() > kMaxUnsentBytes; });
+    return std::any_of(guests.begin(), guests.end(), [](const auto& guest) {
+      return guest->joined && guest->rank == 0 && guest->connection.unsent() > kMaxUnsentBytes;
+    });
   }
-  bool is_read(const Guest& guest, bool reports_wait) const { return !reports_wait || (guest.joined && guest.rank == 0); }
+  bool is_read(const Guest& guest, bool reports_wait) const {
+    return !reports_wait || (guest.joined && guest.rank == 0);
+  }
 
   void wait() {
     std::vector<pollfd> files = {{wakes, POLLIN, 0}};
@@ -144,7 +161,10 @@ struct Rendezvous::Parts {
     }
     const bool held = reports_wait();
     for (const auto& guest : guests) {
-      files.push_back({guest->connection.socket(), static_cast<short>((is_read(*guest, held) ? POLLIN : 0) | (guest->connection.sends() ? POLLOUT : 0)), 0});
+      files.push_back({guest->connection.socket(),
+                       static_cast<short>((is_read(*guest, held) ? POLLIN : 0) |
+                                          (guest->connection.sends() ? POLLOUT : 0)),
+                       0});
     }
     poll(files.data(), files.size(), static_cast<int>(kAcceptPause.count()));
     std::uint64_t ignored = 0;
@@ -154,14 +174,14 @@ struct Rendezvous::Parts {
   void accept_guests() {
     if (Clock::now() < accepts_at) return;
     for (const int listener : listeners.sockets()) {
-      for (std::size_t n = 0; n < kMaxAccepts && accept_guest(listener); ++n) {
-      }
+      for (std::size_t n = 0; n < kMaxAccepts && accept_guest(listener); ++n) {}
     }
   }
 
   /// False if there is none, or no room for it now.
   bool accept_guest(int listener) {
-    const auto strangers = static_cast<std::size_t>(std::count_if(guests.begin(), guests.end(), [](const auto& guest) { return !guest->joined; }));
+    const auto strangers = static_cast<std::size_t>(std::count_if(
+        guests.begin(), guests.end(), [](const auto& guest) { return !guest->joined; }));
     const bool full = strangers >= kMaxStrangers && !drop_oldest_stranger();
     const int made = full ? -1 : accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (made >= 0) {
@@ -180,7 +200,8 @@ struct Rendezvous::Parts {
   bool drop_oldest_stranger() {
     auto oldest = guests.end();
     for (auto guest = guests.begin(); guest != guests.end(); ++guest) {
-      if (!(*guest)->joined && (oldest == guests.end() || (*guest)->since < (*oldest)->since)) oldest = guest;
+      if (!(*guest)->joined && (oldest == guests.end() || (*guest)->since < (*oldest)->since))
+        oldest = guest;
     }
     if (oldest == guests.end() || Clock::now() - (*oldest)->since < kStrangerRoom) return false;
     guests.erase(oldest);
@@ -196,7 +217,9 @@ struct Rendezvous::Parts {
     std::string body;
     while (guest.connection.receive(kind, body)) {
       if (guest.joined ? take(guest, kind, body) : take_hello(guest, kind, body)) continue;
-      if (guest.joined) break_off(guest, std::string("it sent a message `") + name_of(kind) + "` that does not fit");
+      if (guest.joined)
+        break_off(guest,
+                  std::string("it sent a message `") + name_of(kind) + "` that does not fit");
       return drop(guest);
     }
     if (!guest.joined) {
@@ -217,7 +240,9 @@ struct Rendezvous::Parts {
   /// back the challenge: blindly sent bytes get none.
   bool take_hello(Guest& guest, FrameKind kind, const std::string& body) {
     if (kind == FrameKind::here) return take_answer(guest, body);
-    const std::optional<Hello> hello = kind == FrameKind::hello && !guest.refused && !guest.challenge ? decode_hello(body) : std::nullopt;
+    const std::optional<Hello> hello =
+        kind == FrameKind::hello && !guest.refused && !guest.challenge ? decode_hello(body)
+                                                                       : std::nullopt;
     if (!hello) return false;
     guest.rank = hello->rank;
     guest.process = hello->process;
@@ -253,18 +278,29 @@ struct Rendezvous::Parts {
     notify("refused " + guest.description() + ": " + refusal.message, refusal.hint);
   }
 
-  static Failure apart(std::string message, std::string hint) { return {.code = kProcessesApart, .message = std::move(message), .hint = std::move(hint)}; }
-  static std::string shown(const Guest& guest) { return "rank " + std::to_string(guest.rank) + " (" + guest.process + ")"; }
+  static Failure apart(std::string message, std::string hint) {
+    return {.code = kProcessesApart, .message = std::move(message), .hint = std::move(hint)};
+  }
+  static std::string shown(const Guest& guest) {
+    return "rank " + std::to_string(guest.rank) + " (" + guest.process + ")";
+  }
 
   /// The reason why a process does not belong to this run.
   std::optional<Failure> mismatch(const Guest& guest, const Hello& hello) const {
     if (hello.run != launch.run) {
-      return apart("`" + guest.process + "` belongs to the run `" + peer_text(hello.run) + "`, and rank 0 here to `" + peer_text(launch.run) + "`", "two runs share `MASTER_PORT`: give one of them another");
+      return apart("`" + guest.process + "` belongs to the run `" + peer_text(hello.run) +
+                       "`, and rank 0 here to `" + peer_text(launch.run) + "`",
+                   "two runs share `MASTER_PORT`: give one of them another");
     }
     if (hello.world != launch.world) {
-      return apart(shown(guest) + " is one of " + std::to_string(hello.world) + " processes, rank 0 one of " + std::to_string(launch.world), "the number of processes is the same for all of a run");
+      return apart(shown(guest) + " is one of " + std::to_string(hello.world) +
+                       " processes, rank 0 one of " + std::to_string(launch.world),
+                   "the number of processes is the same for all of a run");
     }
-    if (hello.rank >= launch.world) return apart(shown(guest) + " is beyond the " + std::to_string(launch.world) + " processes of the run", "ranks count from 0");
+    if (hello.rank >= launch.world)
+      return apart(
+          shown(guest) + " is beyond the " + std::to_string(launch.world) + " processes of the run",
+          "ranks count from 0");
     return std::nullopt;
   }
 
@@ -272,10 +308,14 @@ struct Rendezvous::Parts {
   std::optional<Failure> taken(const Guest& guest) const {
     for (const auto& other : guests) {
       if (!other->joined || other->rank != guest.rank) continue;
-      return apart("two processes are rank " + std::to_string(guest.rank) + ": " + other->description() + " and " + guest.description(),
-                   "each process of a run has a rank of its own; two runs at once on one machine need ports of their own");
+      return apart(
+          "two processes are rank " + std::to_string(guest.rank) + ": " + other->description() +
+              " and " + guest.description(),
+          "each process of a run has a rank of its own; two runs at once on one machine need ports of their own");
     }
-    if (all_here) return apart(shown(guest) + " joins a run that has begun", "a process that ended cannot join again: start the run anew");
+    if (all_here)
+      return apart(shown(guest) + " joins a run that has begun",
+                   "a process that ended cannot join again: start the run anew");
     return std::nullopt;
   }
 
@@ -299,21 +339,27 @@ struct Rendezvous::Parts {
     guest.joined = false;
     guest.refused = true;
     drop(guest);
-    notify("rank " + std::to_string(guest.rank) + " (" + guest.description() + ") joined and left before all had joined: " + cause, "rank 0 waits for another process with that rank");
+    notify("rank " + std::to_string(guest.rank) + " (" + guest.description() +
+               ") joined and left before all had joined: " + cause,
+           "rank 0 waits for another process with that rank");
     return true;
   }
 
   void break_off(Guest& guest, const std::string& cause) {
     if (give_back(guest, cause)) return;
-    fail({.code = kBadMessage,
-          .message = "rank " + std::to_string(guest.rank) + " (" + guest.description() + ") is not understood: " + cause,
-          .hint = "all processes of a run need one `piper`; a program that is none of them may have come with that rank"});
+    fail(
+        {.code = kBadMessage,
+         .message = "rank " + std::to_string(guest.rank) + " (" + guest.description() +
+                    ") is not understood: " + cause,
+         .hint =
+             "all processes of a run need one `piper`; a program that is none of them may have come with that rank"});
   }
 
   void lose(Guest& guest) {
     if (give_back(guest, "its connection was closed")) return;
     fail({.code = kProcessLost,
-          .message = "rank " + std::to_string(guest.rank) + " (" + guest.process + ") is gone: its connection was closed",
+          .message = "rank " + std::to_string(guest.rank) + " (" + guest.process +
+                     ") is gone: its connection was closed",
           .hint = "its own output, or the log of its machine, says why"});
   }
 
@@ -322,7 +368,8 @@ struct Rendezvous::Parts {
     if (all_here || failed || notes.size() == kMaxNamed) return;
     notes.push_back({message, {}});
     const std::lock_guard lock(notices_mutex);
-    notices.push_back({.code = kProcessRefused, .message = std::move(message), .hint = std::move(hint)});
+    notices.push_back(
+        {.code = kProcessRefused, .message = std::move(message), .hint = std::move(hint)});
   }
 
   Failure not_come() const {
@@ -337,12 +384,18 @@ struct Rendezvous::Parts {
       missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
     }
     if (count > kMaxNamed) missing += " and " + std::to_string(count - kMaxNamed) + " more";
-    Failure failure{.code = kProcessesApart,
-                    .message = "after `" + std::to_string(static_cast<long long>(seconds)) + "` seconds " + (count == 1 ? "rank " : "ranks ") + missing + " of `" + std::to_string(launch.world) +
-                               "` " + (count == 1 ? "has" : "have") + " not connected to port `" + std::to_string(listeners.port()) + "`",
-                    .hint = "look at the output of the missing processes; PIPER_MEET_SECONDS sets how long all wait",
-                    .notes = notes};
-    if (listeners.loopback()) failure.notes.push_back({"rank 0 listens at `" + launch.host + "`, which only its own machine can reach", {}});
+    Failure failure{
+        .code = kProcessesApart,
+        .message = "after `" + std::to_string(static_cast<long long>(seconds)) + "` seconds " +
+                   (count == 1 ? "rank " : "ranks ") + missing + " of `" +
+                   std::to_string(launch.world) + "` " + (count == 1 ? "has" : "have") +
+                   " not connected to port `" + std::to_string(listeners.port()) + "`",
+        .hint =
+            "look at the output of the missing processes; PIPER_MEET_SECONDS sets how long all wait",
+        .notes = notes};
+    if (listeners.loopback())
+      failure.notes.push_back(
+          {"rank 0 listens at `" + launch.host + "`, which only its own machine can reach", {}});
     return failure;
   }
 
@@ -365,17 +418,27 @@ struct Rendezvous::Parts {
         if (!std::exchange(holds, true)) notify_others(FrameKind::hold, {});
         look_for_stop();
         return true;
-      case FrameKind::started: case FrameKind::bye: return take_started(guest, kind, body);
+      case FrameKind::started:
+      case FrameKind::bye: return take_started(guest, kind, body);
       case FrameKind::report: {
         auto report = decode_report(body);
         if (!report) return false;
         const std::string forwarded = encode(ForwardedReport{guest.rank, std::move(*report)});
         for (const auto& other : guests) {
-          if (other->joined && other->rank == 0) other->connection.send(FrameKind::report, forwarded);
+          if (other->joined && other->rank == 0)
+            other->connection.send(FrameKind::report, forwarded);
         }
         return true;
       }
-      case FrameKind::hello: case FrameKind::here: case FrameKind::heard: case FrameKind::all_here: case FrameKind::refused: case FrameKind::value: case FrameKind::failed: case FrameKind::hold: case FrameKind::stop_at: return false;
+      case FrameKind::hello:
+      case FrameKind::here:
+      case FrameKind::heard:
+      case FrameKind::all_here:
+      case FrameKind::refused:
+      case FrameKind::value:
+      case FrameKind::failed:
+      case FrameKind::hold:
+      case FrameKind::stop_at: return false;
     }
     return false;
   }
@@ -446,8 +509,8 @@ struct Rendezvous::Parts {
   std::vector<std::unique_ptr<Guest>> guests;
   std::map<std::string, std::string> values;
   std::map<std::string, std::vector<Guest*>> asked;
-  std::vector<bool> came;                // by rank: a process with it has joined
-  std::vector<Note> notes;               // as the notices
+  std::vector<bool> came;   // by rank: a process with it has joined
+  std::vector<Note> notes;  // as the notices
   std::optional<Failure> failed;
   std::optional<Clock::time_point> leaves_at;
   Clock::time_point accepts_at{};
@@ -458,7 +521,8 @@ struct Rendezvous::Parts {
 
 Rendezvous::Rendezvous(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
-std::unique_ptr<Rendezvous> Rendezvous::open(const Launch& launch, double seconds, Failure& failure) {
+std::unique_ptr<Rendezvous> Rendezvous::open(const Launch& launch, double seconds,
+                                             Failure& failure) {
   auto parts = std::make_unique<Parts>(launch, seconds);
   std::string reason;
   const std::uint16_t port = launch.agent_store ? 0 : launch.port;
@@ -469,8 +533,12 @@ std::unique_ptr<Rendezvous> Rendezvous::open(const Launch& launch, double second
     reason = std::strerror(errno);
   }
   if (!good) {
-    failure = {.code = kProcessesApart, .message = "rank 0 cannot listen at `" + launch.host + "` on port `" + std::to_string(port) + "`: " + reason,
-               .hint = "`MASTER_ADDR` is an address of this machine, `MASTER_PORT` a port that is free, the same for all processes; where another process is rank 0, too, this one needs a rank of its own"};
+    failure = {
+        .code = kProcessesApart,
+        .message = "rank 0 cannot listen at `" + launch.host + "` on port `" +
+                   std::to_string(port) + "`: " + reason,
+        .hint =
+            "`MASTER_ADDR` is an address of this machine, `MASTER_PORT` a port that is free, the same for all processes; where another process is rank 0, too, this one needs a rank of its own"};
     return nullptr;
   }
   Parts& running = *parts;

@@ -20,7 +20,8 @@ void put(const std::string& text, char* to, std::size_t bytes) {
 }
 
 template <typename Use>
-int with_store(const char* host, std::uint16_t port, double seconds, char* reason, std::size_t bytes, const Use& use) {
+int with_store(const char* host, std::uint16_t port, double seconds, char* reason,
+               std::size_t bytes, const Use& use) {
   try {
     c10d::TCPStoreOptions options;
     options.port = port;
@@ -35,14 +36,16 @@ int with_store(const char* host, std::uint16_t port, double seconds, char* reaso
   }
 }
 
-int set(const char* host, std::uint16_t port, double seconds, const char* key, const char* value, char* reason, std::size_t bytes) {
+int set(const char* host, std::uint16_t port, double seconds, const char* key, const char* value,
+        char* reason, std::size_t bytes) {
   return with_store(host, port, seconds, reason, bytes, [&](c10d::Store& store) {
     const std::string text = value;
     store.set(key, std::vector<std::uint8_t>(text.begin(), text.end()));
   });
 }
 
-int get(const char* host, std::uint16_t port, double seconds, const char* key, char* value, char* reason, std::size_t bytes) {
+int get(const char* host, std::uint16_t port, double seconds, const char* key, char* value,
+        char* reason, std::size_t bytes) {
   return with_store(host, port, seconds, reason, bytes, [&](c10d::Store& store) {
     const std::vector<std::uint8_t> found = store.get(key);
     put(std::string(found.begin(), found.end()), value, bytes);
@@ -53,6 +56,8 @@ constexpr AgentStoreCalls kCalls = {.abi_version = PIPER_ABI_VERSION, .set = set
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const AgentStoreCalls* piper_agent_store_calls() { return &kCalls; }
+extern "C" __attribute__((visibility("default"))) const AgentStoreCalls* piper_agent_store_calls() {
+  return &kCalls;
+}
 
 }  // namespace piper::runtime

@@ -20,7 +20,9 @@ bool gives(const CommMember& member) {
   const PiperCommAction& action = *member.operation.action;
   for (std::uint32_t part = 0; part < action.num_parts; ++part) {
     const PiperMessagePart& each = member.operation.parts[part];
-    if (each.elements > 0 && (each.flags & PIPER_ZERO_FILL) == 0 && contributes(member.operation, part)) return true;
+    if (each.elements > 0 && (each.flags & PIPER_ZERO_FILL) == 0 &&
+        contributes(member.operation, part))
+      return true;
   }
   return false;
 }
@@ -36,16 +38,21 @@ struct Attendance {
 };
 
 /// By matched communication.
-std::vector<std::vector<Attendance>> attendances(const MatchedComms& matched, const std::vector<RecordedRank>& recorded) {
+std::vector<std::vector<Attendance>> attendances(const MatchedComms& matched,
+                                                 const std::vector<RecordedRank>& recorded) {
   std::vector<std::vector<Attendance>> attended(matched.list.size());
   for (std::size_t rank = 0; rank < recorded.size(); ++rank) {
     for (const RecordedAction& action : recorded[rank].actions) {
       const auto& streams = matched.at[rank];
-      if (action.stream >= streams.size() || action.position >= streams[action.stream].size()) continue;
+      if (action.stream >= streams.size() || action.position >= streams[action.stream].size())
+        continue;
       const std::uint32_t comm = streams[action.stream][action.position];
       const auto& members = matched.list[comm];
-      const auto member = std::find_if(members.begin(), members.end(), [&](const CommMember& each) { return each.rank == rank; });
-      attended[comm].push_back({rank, gives(*member), receives(*member), static_cast<Nanoseconds>(action.begin_ns), static_cast<Nanoseconds>(action.end_ns)});
+      const auto member = std::find_if(members.begin(), members.end(),
+                                       [&](const CommMember& each) { return each.rank == rank; });
+      attended[comm].push_back({rank, gives(*member), receives(*member),
+                                static_cast<Nanoseconds>(action.begin_ns),
+                                static_cast<Nanoseconds>(action.end_ns)});
     }
   }
   return attended;
@@ -55,7 +62,9 @@ std::vector<std::vector<Attendance>> attendances(const MatchedComms& matched, co
 Bounds bounds_of(const std::vector<std::vector<Attendance>>& attended, bool together) {
   Bounds bounds;
   for (const std::vector<Attendance>& comm : attended) {
-    const bool by_ends = together && std::all_of(comm.begin(), comm.end(), [](const Attendance& each) { return each.gives && each.receives; });
+    const bool by_ends =
+        together && std::all_of(comm.begin(), comm.end(),
+                                [](const Attendance& each) { return each.gives && each.receives; });
     Nanoseconds shortest = kUnbounded;
     for (const Attendance& each : comm) shortest = std::min(shortest, each.end - each.begin);
     for (const Attendance& from : comm) {
@@ -74,7 +83,8 @@ Bounds bounds_of(const std::vector<std::vector<Attendance>>& attended, bool toge
 
 /// The maximum delay of each rank's start after that of the first; with `turned` the maximum delay
 /// of the first after each. False if bounds contradict each other.
-bool farthest(const Bounds& bounds, std::size_t ranks, bool turned, std::vector<Nanoseconds>& most) {
+bool farthest(const Bounds& bounds, std::size_t ranks, bool turned,
+              std::vector<Nanoseconds>& most) {
   most.assign(ranks, kUnbounded);
   most[0] = 0;
   bool changed = true;

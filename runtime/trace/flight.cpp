@@ -31,8 +31,13 @@ FlightFile::~FlightFile() {
 std::optional<Failure> FlightFile::open(const std::string& path, std::uint32_t rank) {
   void* memory = MAP_FAILED;
   if (path.empty()) {
-    memory = mmap(nullptr, sizeof(PiperFlight), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) return Failure{.code = kOutOfMemory, .message = "there is no memory for a flight record", .hint = {}, .rank = rank};
+    memory = mmap(nullptr, sizeof(PiperFlight), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                  -1, 0);
+    if (memory == MAP_FAILED)
+      return Failure{.code = kOutOfMemory,
+                     .message = "there is no memory for a flight record",
+                     .hint = {},
+                     .rank = rank};
   } else {
     // A new file: truncating one that another process has mapped would end that process.
     unlink(path.c_str());
@@ -65,7 +70,8 @@ void FlightFile::begin_program(const PiperProgram& program) {
 }
 
 std::string flight_path(const std::string& out_folder, std::uint32_t rank) {
-  return out_folder.empty() ? std::string() : out_folder + "/" + std::string(kName) + std::to_string(rank);
+  return out_folder.empty() ? std::string()
+                            : out_folder + "/" + std::string(kName) + std::to_string(rank);
 }
 
 std::optional<Failure> remove_flights(const std::string& out_folder) {
@@ -75,7 +81,9 @@ std::optional<Failure> remove_flights(const std::string& out_folder) {
   fs::directory_iterator it(out_folder, error);
   for (; !error && it != fs::directory_iterator(); it.increment(error)) {
     const std::string name = it->path().filename().native();
-    if (name.starts_with(kName) && name.size() > kName.size() && name.find_first_not_of("0123456789", kName.size()) == std::string::npos) records.push_back(it->path());
+    if (name.starts_with(kName) && name.size() > kName.size() &&
+        name.find_first_not_of("0123456789", kName.size()) == std::string::npos)
+      records.push_back(it->path());
   }
   for (std::size_t i = 0; !error && i < records.size(); ++i) {
     if (unlink(records[i].c_str()) != 0 && errno != ENOENT) return cannot_write(records[i], errno);
@@ -90,7 +98,8 @@ std::optional<PiperFlight> read_flight(const std::string& path) {
   PiperFlight record;
   const ssize_t bytes = pread(file, &record, sizeof(record), 0);
   close(file);
-  if (bytes != static_cast<ssize_t>(sizeof(record)) || record.abi_version != PIPER_ABI_VERSION) return std::nullopt;
+  if (bytes != static_cast<ssize_t>(sizeof(record)) || record.abi_version != PIPER_ABI_VERSION)
+    return std::nullopt;
   return record;
 }
 

@@ -37,8 +37,11 @@ class ActionRecorder {
 
   /// Also drops earlier records.
   void prepare(const PiperProgram& program);
-  void add_call(Call call, std::uint64_t ns) { (call == Call::product ? product_ns_ : attention_ns_) += ns; }
-  void write(std::uint32_t stream, std::uint64_t step, std::uint32_t position, std::uint64_t begin_ns, std::uint64_t end_ns) {
+  void add_call(Call call, std::uint64_t ns) {
+    (call == Call::product ? product_ns_ : attention_ns_) += ns;
+  }
+  void write(std::uint32_t stream, std::uint64_t step, std::uint32_t position,
+             std::uint64_t begin_ns, std::uint64_t end_ns) {
     const std::size_t at = first_[stream] + position;
     Times& times = times_[(step & 1) * first_.back() + at];
     times = {begin_ns, end_ns, 0, 0};
@@ -59,9 +62,9 @@ class ActionRecorder {
     std::uint64_t begin_ns = 0, end_ns = 0;
     std::uint64_t product_ns = 0, attention_ns = 0;
   };
-  std::vector<std::size_t> first_;    // per stream, one more
-  std::vector<Times> times_;          // of even steps, then of odd ones
-  std::vector<std::uint64_t> shortest_;  // per action
+  std::vector<std::size_t> first_;                   // per stream, one more
+  std::vector<Times> times_;                         // of even steps, then of odd ones
+  std::vector<std::uint64_t> shortest_;              // per action
   std::uint64_t product_ns_ = 0, attention_ns_ = 0;  // of the action that runs
 };
 

@@ -19,9 +19,12 @@ struct Spot {
 
 ActionLocation place_at(const StuckRank& rank, std::uint32_t stream, std::uint64_t count) {
   const PiperStream& table = rank.program->streams[stream];
-  if (table.num_actions == 0 || count == 0) return {.action = "stream `" + std::string(table.name ? table.name : "") + "`"};
+  if (table.num_actions == 0 || count == 0)
+    return {.action = "stream `" + std::string(table.name ? table.name : "") + "`"};
   const std::uint64_t position = (count - 1) % table.num_actions;
-  const std::uint32_t action = table.comm ? table.comm[position].action : table.action_of ? table.action_of[position] : rank.program->num_actions;
+  const std::uint32_t action = table.comm        ? table.comm[position].action
+                               : table.action_of ? table.action_of[position]
+                                                 : rank.program->num_actions;
   return location_of(*rank.program, action);
 }
 
@@ -66,17 +69,20 @@ class Story {
       if (ranks_[r].flight.step < ranks_[best.rank].flight.step) best.rank = r;
     }
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
-      if (ranks_[r].flight.waiting && ranks_[r].flight.step == ranks_[best.rank].flight.step) return {r, 0};
+      if (ranks_[r].flight.waiting && ranks_[r].flight.step == ranks_[best.rank].flight.step)
+        return {r, 0};
     }
     return best;
   }
 
   std::string who(Spot spot) const {
-    return "rank " + std::to_string(ranks_[spot.rank].rank) + ": `" + place_at(ranks_[spot.rank], spot.stream, present(spot)).action + "`";
+    return "rank " + std::to_string(ranks_[spot.rank].rank) + ": `" +
+           place_at(ranks_[spot.rank], spot.stream, present(spot)).action + "`";
   }
 
   void note(std::vector<Note>& notes, Spot spot, const std::string& text) const {
-    notes.push_back({who(spot) + ' ' + text, place_at(ranks_[spot.rank], spot.stream, present(spot))});
+    notes.push_back(
+        {who(spot) + ' ' + text, place_at(ranks_[spot.rank], spot.stream, present(spot))});
   }
 
   // The stream for which the present action of `spot` waits; adds a note. Empty if it waits for
@@ -98,32 +104,44 @@ class Story {
     for (std::uint32_t i = 0; i < action.num_waits; ++i) {
       const PiperWait& wait = rank.program->waits[action.first_wait + i];
       if (step < wait.distance) continue;
-      const std::uint64_t target = (step - wait.distance) * rank.program->streams[wait.stream].num_actions + wait.position + 1;
+      const std::uint64_t target =
+          (step - wait.distance) * rank.program->streams[wait.stream].num_actions + wait.position +
+          1;
       if (rank.flight.ended[wait.stream] < target) return wait_on(spot, wait.stream, target, notes);
     }
     note(notes, spot, "waits for the step to begin");
     return Spot{spot.rank, 0};
   }
 
-  std::optional<Spot> wait_on(Spot spot, std::uint32_t stream, std::uint64_t target, std::vector<Note>& notes) const {
-    note(notes, spot, "waits for the end of `" + place_at(ranks_[spot.rank], stream, target).action + "`");
+  std::optional<Spot> wait_on(Spot spot, std::uint32_t stream, std::uint64_t target,
+                              std::vector<Note>& notes) const {
+    note(notes, spot,
+         "waits for the end of `" + place_at(ranks_[spot.rank], stream, target).action + "`");
     return Spot{spot.rank, stream};
   }
 
   // A started communication waits for the first member whose count on this communicator is behind.
-  std::optional<Spot> peer_of(Spot spot, const PiperCommAction& action, std::vector<Note>& notes) const {
+  std::optional<Spot> peer_of(Spot spot, const PiperCommAction& action,
+                              std::vector<Note>& notes) const {
     const StuckRank& rank = ranks_[spot.rank];
     const PiperCommunicator& communicator = rank.communicators[action.communicator];
     for (std::uint32_t m = 0; m < communicator.num_members; ++m) {
       if (m == communicator.self) continue;
-      const auto peer = std::find_if(ranks_.begin(), ranks_.end(), [&](const StuckRank& r) { return r.rank == communicator.members[m]; });
+      const auto peer = std::find_if(ranks_.begin(), ranks_.end(), [&](const StuckRank& r) {
+        return r.rank == communicator.members[m];
+      });
       if (peer == ranks_.end()) {
-        note(notes, spot, "waits for rank `" + std::to_string(communicator.members[m]) + "`, which left no record");
+        note(notes, spot,
+             "waits for rank `" + std::to_string(communicator.members[m]) +
+                 "`, which left no record");
         return std::nullopt;
       }
-      const std::optional<Spot> there = user_of(static_cast<std::size_t>(peer - ranks_.begin()), communicator.id, action.identity);
+      const std::optional<Spot> there = user_of(static_cast<std::size_t>(peer - ranks_.begin()),
+                                                communicator.id, action.identity);
       if (!there) continue;
-      note(notes, spot, "waits for rank `" + std::to_string(peer->rank) + "` to start its `" + std::string(comm_op_name(peer_op(*there))) + "`");
+      note(notes, spot,
+           "waits for rank `" + std::to_string(peer->rank) + "` to start its `" +
+               std::string(comm_op_name(peer_op(*there))) + "`");
       return there;
     }
     note(notes, spot, "is matched with its peers and does not end");
@@ -137,16 +155,20 @@ class Story {
 
   // The stream of a rank that uses a communicator, unless the operation with this identity is in
   // flight there.
-  std::optional<Spot> user_of(std::size_t r, std::uint32_t communicator, std::uint32_t identity) const {
+  std::optional<Spot> user_of(std::size_t r, std::uint32_t communicator,
+                              std::uint32_t identity) const {
     const StuckRank& rank = ranks_[r];
     for (std::uint32_t s = 1; s < rank.program->num_streams; ++s) {
       const PiperStream& table = rank.program->streams[s];
-      const bool uses = std::any_of(table.comm, table.comm + table.num_actions,
-                                    [&](const PiperCommAction& action) { return rank.communicators[action.communicator].id == communicator; });
+      const bool uses = std::any_of(
+          table.comm, table.comm + table.num_actions, [&](const PiperCommAction& action) {
+            return rank.communicators[action.communicator].id == communicator;
+          });
       if (!uses) continue;
       const Spot spot{r, s};
       const PiperCommAction& present_action = table.comm[(present(spot) - 1) % table.num_actions];
-      if (running(spot) && rank.communicators[present_action.communicator].id == communicator && present_action.identity == identity) {
+      if (running(spot) && rank.communicators[present_action.communicator].id == communicator &&
+          present_action.identity == identity) {
         return std::nullopt;
       }
       return spot;

@@ -32,8 +32,12 @@ void add(T* sum, const T* value, std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i) sum[i] = sum[i] + value[i];
 }
 
-void add_to(std::uint32_t dtype, unsigned char* sum, const unsigned char* value, std::uint64_t count) {
-  with_element(dtype, [&](auto zero) { add(reinterpret_cast<decltype(zero)*>(sum), reinterpret_cast<const decltype(zero)*>(value), count); });
+void add_to(std::uint32_t dtype, unsigned char* sum, const unsigned char* value,
+            std::uint64_t count) {
+  with_element(dtype, [&](auto zero) {
+    add(reinterpret_cast<decltype(zero)*>(sum), reinterpret_cast<const decltype(zero)*>(value),
+        count);
+  });
 }
 
 const char* disagreement_of(std::span<const Operation* const> members, const Operation& member) {
@@ -45,20 +49,26 @@ const char* disagreement_of(std::span<const Operation* const> members, const Ope
   } else if (member.action->op != op) {
     return "the members run different operations";
   }
-  if (member.action->identity != first.action->identity) return "the members run different communications";
-  if (member.action->num_parts != first.action->num_parts) return "the members have different numbers of values";
+  if (member.action->identity != first.action->identity)
+    return "the members run different communications";
+  if (member.action->num_parts != first.action->num_parts)
+    return "the members have different numbers of values";
   for (std::uint32_t i = 0; i < first.action->num_parts; ++i) {
-    if (member.parts[i].elements != first.parts[i].elements) return "the members have values of different sizes";
-    if (member.parts[i].dtype != first.parts[i].dtype) return "the members have values of different types";
+    if (member.parts[i].elements != first.parts[i].elements)
+      return "the members have values of different sizes";
+    if (member.parts[i].dtype != first.parts[i].dtype)
+      return "the members have values of different types";
     if (member.parts[i].flags & PIPER_ZERO_FILL) continue;
-    if (op != PIPER_SEND && op != PIPER_RECV && !contributor(members, i)) return "no member contributes a value";
+    if (op != PIPER_SEND && op != PIPER_RECV && !contributor(members, i))
+      return "no member contributes a value";
   }
   return nullptr;
 }
 
 /// The member whose shard (piper_shard) holds an element.
 std::uint32_t owner_of(std::uint64_t elements, std::uint32_t members, std::uint64_t at) {
-  const std::uint64_t each = elements / members, more = elements % members, longer = more * (each + 1);
+  const std::uint64_t each = elements / members, more = elements % members,
+                      longer = more * (each + 1);
   return static_cast<std::uint32_t>(at < longer ? at / (each + 1) : more + (at - longer) / each);
 }
 
@@ -82,7 +92,8 @@ class LocalTransport final : public Transport {
     const std::uint32_t self = operation.communicator->self;
     operation.state = OperationState::pending;
     if (channel.members[self]) {
-      fail(operation, "two communications of one member are in flight on one communicator", channel.members[self]->action->identity);
+      fail(operation, "two communications of one member are in flight on one communicator",
+           channel.members[self]->action->identity);
       return;
     }
     channel.members[self] = &operation;
@@ -97,14 +108,17 @@ class LocalTransport final : public Transport {
     if (channel.matched && operation.communicator->self == 0) move(channel);
   }
 
-  bool moving(const Operation& operation) const override { return channels_[operation.channel].matched; }
+  bool moving(const Operation& operation) const override {
+    return channels_[operation.channel].matched;
+  }
   bool moves_only_on_start() const override { return true; }
 
  private:
   static void clear_padding(const Operation& operation) {
     for (std::uint32_t i = 0; i < operation.action->num_parts; ++i) {
       const PiperMessagePart& part = operation.parts[i];
-      if (part.flags & PIPER_ZERO_FILL) std::memset(operation.arena + part.out, 0, part.elements * element_bytes(part.dtype));
+      if (part.flags & PIPER_ZERO_FILL)
+        std::memset(operation.arena + part.out, 0, part.elements * element_bytes(part.dtype));
     }
   }
 
@@ -130,7 +144,8 @@ class LocalTransport final : public Transport {
 
   void move(Channel& channel) {
     const std::uint32_t parts = channel.members[0]->action->num_parts;
-    std::uint64_t budget = std::max<std::uint64_t>(kSumBytes, 2 * kSliceBytes / channel.members.size());
+    std::uint64_t budget =
+        std::max<std::uint64_t>(kSumBytes, 2 * kSliceBytes / channel.members.size());
     while (channel.part < parts) {
       const PiperMessagePart& part = channel.members[0]->parts[channel.part];
       const std::uint64_t size = element_bytes(part.dtype);
@@ -159,33 +174,56 @@ class LocalTransport final : public Transport {
     switch (static_cast<PiperCommOp>(head.action->op)) {
       case PIPER_ALL_REDUCE: {
         const auto all = [&](std::uint64_t at, std::uint64_t n) {
-          for (const Operation* member : channel.members) std::memcpy(out(*member, channel.part) + at * size, sum_, n * size);
+          for (const Operation* member : channel.members)
+            std::memcpy(out(*member, channel.part) + at * size, sum_, n * size);
         };
         reduce(channel, first, count, all);
         return;
       }
       case PIPER_REDUCE_SCATTER:
-        by_shards(channel, first, count, [&](const Operation& owner, const PiperInterval& block, std::uint64_t from, std::uint64_t elements) {
-          reduce(channel, from, elements, [&](std::uint64_t at, std::uint64_t n) { give_shard(owner, channel, block, at, n); });
-        });
+        by_shards(channel, first, count,
+                  [&](const Operation& owner, const PiperInterval& block, std::uint64_t from,
+                      std::uint64_t elements) {
+                    reduce(channel, from, elements, [&](std::uint64_t at, std::uint64_t n) {
+                      give_shard(owner, channel, block, at, n);
+                    });
+                  });
         return;
       case PIPER_ALL_GATHER:
-        by_shards(channel, first, count, [&](const Operation& owner, const PiperInterval& block, std::uint64_t from, std::uint64_t elements) {
-          copy_to_all(channel, owner, in_own(owner.parts[channel.part], block, from), from, elements);
-        });
+        by_shards(channel, first, count,
+                  [&](const Operation& owner, const PiperInterval& block, std::uint64_t from,
+                      std::uint64_t elements) {
+                    copy_to_all(channel, owner, in_own(owner.parts[channel.part], block, from),
+                                from, elements);
+                  });
         return;
-      case PIPER_OFFLOAD: std::memcpy(head.host + head.parts[channel.part].out + first * size, in(head, channel.part) + first * size, count * size); return;
-      case PIPER_FETCH: std::memcpy(out(head, channel.part) + first * size, head.host + head.parts[channel.part].in + first * size, count * size); return;
-      case PIPER_ALL_GATHER_V: copy_to_all(channel, *contributor(channel.members, channel.part), first, first, count); return;
+      case PIPER_OFFLOAD:
+        std::memcpy(head.host + head.parts[channel.part].out + first * size,
+                    in(head, channel.part) + first * size, count * size);
+        return;
+      case PIPER_FETCH:
+        std::memcpy(out(head, channel.part) + first * size,
+                    head.host + head.parts[channel.part].in + first * size, count * size);
+        return;
+      case PIPER_ALL_GATHER_V:
+        copy_to_all(channel, *contributor(channel.members, channel.part), first, first, count);
+        return;
       case PIPER_SEND:
-      case PIPER_RECV: std::memcpy(out(*channel.members[1], channel.part) + first * size, in(head, channel.part) + first * size, count * size);
+      case PIPER_RECV:
+        std::memcpy(out(*channel.members[1], channel.part) + first * size,
+                    in(head, channel.part) + first * size, count * size);
     }
   }
 
-  static unsigned char* in(const Operation& member, std::uint32_t part) { return part_at(member, member.parts[part], member.parts[part].in); }
-  static unsigned char* out(const Operation& member, std::uint32_t part) { return part_at(member, member.parts[part], member.parts[part].out); }
+  static unsigned char* in(const Operation& member, std::uint32_t part) {
+    return part_at(member, member.parts[part], member.parts[part].in);
+  }
+  static unsigned char* out(const Operation& member, std::uint32_t part) {
+    return part_at(member, member.parts[part], member.parts[part].out);
+  }
 
-  void give_shard(const Operation& owner, const Channel& channel, const PiperInterval& block, std::uint64_t at, std::uint64_t count) {
+  void give_shard(const Operation& owner, const Channel& channel, const PiperInterval& block,
+                  std::uint64_t at, std::uint64_t count) {
     const PiperMessagePart& part = owner.parts[channel.part];
     const std::uint64_t size = element_bytes(part.dtype);
     unsigned char* const to = out(owner, channel.part) + in_own(part, block, at) * size;
@@ -197,7 +235,8 @@ class LocalTransport final : public Transport {
   }
 
   // `at`: the position of the first element in the buffer of `from`.
-  static void copy_to_all(const Channel& channel, const Operation& from, std::uint64_t at, std::uint64_t first, std::uint64_t count) {
+  static void copy_to_all(const Channel& channel, const Operation& from, std::uint64_t at,
+                          std::uint64_t first, std::uint64_t count) {
     const std::uint64_t size = element_bytes(from.parts[channel.part].dtype);
     const unsigned char* source = in(from, channel.part) + at * size;
     for (const Operation* to : channel.members) {
@@ -208,7 +247,8 @@ class LocalTransport final : public Transport {
 
   // Splits a range at the ends of the members' shards.
   template <typename Move>
-  static void by_shards(const Channel& channel, std::uint64_t first, std::uint64_t count, const Move& move) {
+  static void by_shards(const Channel& channel, std::uint64_t first, std::uint64_t count,
+                        const Move& move) {
     const std::uint64_t elements = channel.members[0]->parts[channel.part].elements;
     const auto members = static_cast<std::uint32_t>(channel.members.size());
     for (const std::uint64_t end = first + count; first < end;) {
@@ -257,13 +297,17 @@ const char* disagreement(std::span<const Operation* const> members, std::size_t&
   return nullptr;
 }
 
-unsigned char* part_at(const Operation& member, const PiperMessagePart& part, std::uint64_t offset) {
-  const std::uint64_t first = part.interval == PIPER_ALL_POSITIONS ? 0 : member.intervals[part.interval].first;
+unsigned char* part_at(const Operation& member, const PiperMessagePart& part,
+                       std::uint64_t offset) {
+  const std::uint64_t first =
+      part.interval == PIPER_ALL_POSITIONS ? 0 : member.intervals[part.interval].first;
   return member.arena + offset + first * element_bytes(part.dtype);
 }
 
 const Operation* contributor(std::span<const Operation* const> members, std::uint32_t part) {
-  const auto found = std::find_if(members.begin(), members.end(), [&](const Operation* member) { return contributes(*member, part); });
+  const auto found = std::find_if(members.begin(), members.end(), [&](const Operation* member) {
+    return contributes(*member, part);
+  });
   return found == members.end() ? nullptr : *found;
 }
 

@@ -17,9 +17,9 @@
 namespace piper::runtime {
 
 struct CommMember {
-  std::size_t rank = 0;                // its position among the ranks of the job
+  std::size_t rank = 0;  // its position among the ranks of the job
   std::uint32_t stream = 0, action = 0;
-  Operation operation;                 // without arena
+  Operation operation;  // without arena
 };
 
 struct MatchedComms {
@@ -29,6 +29,7 @@ struct MatchedComms {
   std::vector<std::vector<std::vector<std::uint32_t>>> at;
 };
 
-std::optional<Failure> match_communications(std::span<const PiperJobRank> ranks, Phase phase, MatchedComms& matched);
+std::optional<Failure> match_communications(std::span<const PiperJobRank> ranks, Phase phase,
+                                            MatchedComms& matched);
 
 }  // namespace piper::runtime

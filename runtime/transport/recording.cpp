@@ -26,7 +26,8 @@ std::vector<std::string> RecordingTransport::lines(std::uint32_t rank) const {
   for (const Call& call : calls_) {
     if (call.rank == rank) own.push_back(&call);
   }
-  std::stable_sort(own.begin(), own.end(), [](const Call* a, const Call* b) { return a->communicator < b->communicator; });
+  std::stable_sort(own.begin(), own.end(),
+                   [](const Call* a, const Call* b) { return a->communicator < b->communicator; });
   std::vector<std::string> lines;
   for (const Call* call : own) lines.push_back(call->text);
   return lines;

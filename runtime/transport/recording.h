@@ -22,7 +22,9 @@ class RecordingTransport final : public Transport {
 
   std::vector<std::string> lines(std::uint32_t rank) const;
 
-  std::uint32_t connect(const PiperCommunicator& communicator) override { return inner_->connect(communicator); }
+  std::uint32_t connect(const PiperCommunicator& communicator) override {
+    return inner_->connect(communicator);
+  }
   void disconnect() override { inner_->disconnect(); }
   void start(Operation& operation) override;
   void poll(Operation& operation) override { inner_->poll(operation); }

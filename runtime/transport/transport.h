@@ -26,23 +26,28 @@ struct Operation {
   const PiperCommAction* action = nullptr;
   const PiperMessagePart* parts = nullptr;  // action->num_parts of them
   unsigned char* arena = nullptr;
-  unsigned char* host = nullptr;      // the rank's arena in the memory of the host
+  unsigned char* host = nullptr;             // the rank's arena in the memory of the host
   const PiperInterval* intervals = nullptr;  // of the rank
   const PiperCommunicator* communicator = nullptr;
   std::uint32_t channel = 0;  // the result of `connect` for this communicator
   OperationState state = OperationState::done;
-  const char* error = nullptr;    // when failed: the disagreement, in static storage
-  std::int64_t error_value = 0;   // shown with it: the other member's identity, or -1
+  const char* error = nullptr;   // when failed: the disagreement, in static storage
+  std::int64_t error_value = 0;  // shown with it: the other member's identity, or -1
 };
 
 /// The start of a part in the member's arena; `offset` is its `in` or `out`.
 unsigned char* part_at(const Operation& member, const PiperMessagePart& part, std::uint64_t offset);
 
 /// The position of element `at` of a part in the buffer of the shard's owner.
-inline std::uint64_t in_own(const PiperMessagePart& part, const PiperInterval& block, std::uint64_t at) { return part.flags & PIPER_SHARD_ONLY ? at - block.first : at; }
+inline std::uint64_t in_own(const PiperMessagePart& part, const PiperInterval& block,
+                            std::uint64_t at) {
+  return part.flags & PIPER_SHARD_ONLY ? at - block.first : at;
+}
 /// Whether the member contributes to a part; `contributor` gives the first member that does, or
 /// null.
-inline bool contributes(const Operation& member, std::uint32_t part) { return member.parts[part].in != PIPER_NO_OFFSET; }
+inline bool contributes(const Operation& member, std::uint32_t part) {
+  return member.parts[part].in != PIPER_NO_OFFSET;
+}
 const Operation* contributor(std::span<const Operation* const> members, std::uint32_t part);
 
 /// The reason why the operations of a communicator's members, in their order, are not the same

@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::uint64_t kDrawBytes = 2 * sizeof(std::uint64_t);
 
-std::uint32_t adds(const backend::KernelBody& body, const DeviceBodies::Call& call, backend::BufferIndex index) {
+std::uint32_t adds(const backend::KernelBody& body, const DeviceBodies::Call& call,
+                   backend::BufferIndex index) {
   const backend::KernelBuffer& buffer = body.buffers[index];
   return buffer.accumulates ? call.accumulate[buffer.port] : 0;
 }
@@ -34,7 +35,8 @@ bool DeviceBodies::load() {
   cuda::Module module = nullptr;
   EXPECT_EQ(driver_->load(image, &module), cuda::kSuccess);
   for (const auto& entry : kernels_.list()) {
-    EXPECT_EQ(driver_->find(module, entry.name.c_str(), &functions_.emplace_back()), cuda::kSuccess) << entry.name;
+    EXPECT_EQ(driver_->find(module, entry.name.c_str(), &functions_.emplace_back()), cuda::kSuccess)
+        << entry.name;
   }
   EXPECT_EQ(driver_->create_stream(cuda::Priority::compute, &stream_), cuda::kSuccess);
   EXPECT_EQ(driver_->create_event(&done_), cuda::kSuccess);
@@ -49,7 +51,9 @@ void DeviceBodies::reserve(std::uint64_t bytes) {
   ASSERT_EQ(driver_->allocate_host(reserved_, &staging_), cuda::kSuccess);
 }
 
-void DeviceBodies::copy(void* to, const void* from, std::uint64_t bytes) { ASSERT_EQ(driver_->copy(stream_, to, from, bytes), cuda::kSuccess); }
+void DeviceBodies::copy(void* to, const void* from, std::uint64_t bytes) {
+  ASSERT_EQ(driver_->copy(stream_, to, from, bytes), cuda::kSuccess);
+}
 
 void DeviceBodies::finish() {
   ASSERT_EQ(driver_->record(done_, stream_), cuda::kSuccess);
@@ -58,10 +62,14 @@ void DeviceBodies::finish() {
   ASSERT_EQ(status, cuda::kSuccess) << driver_->text_of(status);
 }
 
-unsigned char* DeviceBodies::memory(const backend::KernelBody& body, const Call& call, backend::BufferIndex index) const {
+unsigned char* DeviceBodies::memory(const backend::KernelBody& body, const Call& call,
+                                    backend::BufferIndex index) const {
   const backend::KernelBuffer& buffer = body.buffers[index];
-  if (buffer.storage == backend::KernelBuffer::Storage::scratch) return arena_ + call.offsets.back() + buffer.offset;
-  return arena_ + call.offsets[buffer.port + (buffer.storage == backend::KernelBuffer::Storage::output ? call.inputs : 0)];
+  if (buffer.storage == backend::KernelBuffer::Storage::scratch)
+    return arena_ + call.offsets.back() + buffer.offset;
+  return arena_ +
+         call.offsets[buffer.port +
+                      (buffer.storage == backend::KernelBuffer::Storage::output ? call.inputs : 0)];
 }
 
 void DeviceBodies::launch(const backend::KernelBody& body, const BodyStep& step, const Call& call) {
@@ -84,8 +92,11 @@ void DeviceBodies::launch(const backend::KernelBody& body, const BodyStep& step,
     }
   }
   const backend::cuda::Launch& grid = kernels_.list()[step.number].launch;
-  const cuda::Status status = driver_->launch(stream_, functions_[step.number], static_cast<std::uint64_t>(grid.blocks), static_cast<std::uint32_t>(grid.threads), arguments.data());
-  ASSERT_EQ(status, cuda::kSuccess) << kernels_.list()[step.number].name << ": " << driver_->text_of(status);
+  const cuda::Status status =
+      driver_->launch(stream_, functions_[step.number], static_cast<std::uint64_t>(grid.blocks),
+                      static_cast<std::uint32_t>(grid.threads), arguments.data());
+  ASSERT_EQ(status, cuda::kSuccess)
+      << kernels_.list()[step.number].name << ": " << driver_->text_of(status);
 }
 
 void DeviceBodies::run(std::size_t number, const Call& call, std::vector<unsigned char>& arena) {
@@ -100,9 +111,11 @@ void DeviceBodies::run(std::size_t number, const Call& call, std::vector<unsigne
       case BodyStep::Kind::check: break;  // what fails is tested where it fails
       case BodyStep::Kind::clear: {
         const backend::KernelBuffer& buffer = body.buffers[step.buffer];
-        const auto bytes = static_cast<std::uint64_t>(buffer.elements) * tensor::dtype_bytes(buffer.dtype);
+        const auto bytes =
+            static_cast<std::uint64_t>(buffer.elements) * tensor::dtype_bytes(buffer.dtype);
         if (adds(body, call, step.buffer) == 0) {
-          ASSERT_EQ(driver_->fill(stream_, memory(body, call, step.buffer), 0, bytes), cuda::kSuccess);
+          ASSERT_EQ(driver_->fill(stream_, memory(body, call, step.buffer), 0, bytes),
+                    cuda::kSuccess);
         }
         break;
       }

@@ -26,8 +26,8 @@ class DeviceBodies {
     // In the arena: of inputs, outputs, and scratch if there is any.
     std::span<const std::uint64_t> offsets;
     std::size_t inputs = 0;
-    std::span<const std::uint8_t> accumulate;     // per output
-    const std::uint64_t* draw = nullptr;          // seed and step
+    std::span<const std::uint8_t> accumulate;  // per output
+    const std::uint64_t* draw = nullptr;       // seed and step
     std::uint64_t first_sample = 0;
     // A library call, on the host.
     std::function<void(std::uint32_t step, unsigned char* arena)> library;
@@ -41,8 +41,10 @@ class DeviceBodies {
   void run(std::size_t number, const Call& call, std::vector<unsigned char>& arena);
 
  private:
-  void launch(const backend::KernelBody& body, const backend::cuda::BodyStep& step, const Call& call);
-  unsigned char* memory(const backend::KernelBody& body, const Call& call, backend::BufferIndex index) const;
+  void launch(const backend::KernelBody& body, const backend::cuda::BodyStep& step,
+              const Call& call);
+  unsigned char* memory(const backend::KernelBody& body, const Call& call,
+                        backend::BufferIndex index) const;
   void copy(void* to, const void* from, std::uint64_t bytes);
   void finish();
   void reserve(std::uint64_t bytes);

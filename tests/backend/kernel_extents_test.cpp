@@ -37,7 +37,9 @@ void round_to(DType dtype, Array& array) {
 /// The dimension that the op works along, else the last one.
 Symbol own_dim(const OpCase& op_case) {
   const Type& type = op_case.operands.empty() ? op_case.attrs.shape : op_case.operands.front();
-  if (!op_case.attrs.dims.empty() && type.find(op_case.attrs.dims.front()) && !type.dims[*type.find(op_case.attrs.dims.front())].sampled) return op_case.attrs.dims.front();
+  if (!op_case.attrs.dims.empty() && type.find(op_case.attrs.dims.front()) &&
+      !type.dims[*type.find(op_case.attrs.dims.front())].sampled)
+    return op_case.attrs.dims.front();
   return type.dims.back().name;
 }
 
@@ -48,7 +50,8 @@ OpCase resized(OpCase op_case, Symbol dim, std::int64_t extent) {
   const std::int64_t before = first.dims[*first.find(dim)].extent;
   const auto resize = [&](Type& type) {
     for (tensor::Dim& each : type.dims) {
-      if (each.name == dim && !each.sampled) each.extent = std::max<std::int64_t>(1, each.extent * extent / before);
+      if (each.name == dim && !each.sampled)
+        each.extent = std::max<std::int64_t>(1, each.extent * extent / before);
     }
   };
   for (Type& type : op_case.operands) resize(type);
@@ -66,10 +69,14 @@ OpCase resized(OpCase op_case, Symbol dim, std::int64_t extent) {
 OpCase with_dtype(OpCase op_case, DType dtype) {
   for (std::size_t i = 0; i < op_case.operands.size(); ++i) {
     // Sums are wide.
-    const bool sum = (op_case.op == Op::cross_entropy_grad && i == 2) || (op_case.op == Op::attend_grad && i == 4) || (op_case.op == Op::contract_add && i == 2);
-    if (op_case.operands[i].dtype != DType::i64) op_case.operands[i].dtype = sum ? tensor::wide(dtype) : dtype;
+    const bool sum = (op_case.op == Op::cross_entropy_grad && i == 2) ||
+                     (op_case.op == Op::attend_grad && i == 4) ||
+                     (op_case.op == Op::contract_add && i == 2);
+    if (op_case.operands[i].dtype != DType::i64)
+      op_case.operands[i].dtype = sum ? tensor::wide(dtype) : dtype;
   }
-  if (op_case.attrs.shape.dtype != DType::i64) op_case.attrs.shape.dtype = op_case.op == Op::lookup_grad ? tensor::wide(dtype) : dtype;
+  if (op_case.attrs.shape.dtype != DType::i64)
+    op_case.attrs.shape.dtype = op_case.op == Op::lookup_grad ? tensor::wide(dtype) : dtype;
   return op_case;
 }
 
@@ -77,7 +84,8 @@ OpCase with_dtype(OpCase op_case, DType dtype) {
 class Files {
  public:
   void add(std::string what, dag::Body body, std::vector<Array> inputs) {
-    if (runs_.empty() || runs_.back()->size() == kMax) runs_.push_back(std::make_unique<KernelRuns>());
+    if (runs_.empty() || runs_.back()->size() == kMax)
+      runs_.push_back(std::make_unique<KernelRuns>());
     runs_.back()->add(std::move(what), std::move(body), std::move(inputs), {}, 0);
     ++size_;
   }
@@ -97,7 +105,8 @@ class Files {
 std::size_t stride_of(const tensor::OpInfo& info) {
   switch (info.code_class) {
     case tensor::CodeClass::pointwise: return info.operands > 1 ? 1 : 5;
-    case tensor::CodeClass::reduction: case tensor::CodeClass::library: return 4;
+    case tensor::CodeClass::reduction:
+    case tensor::CodeClass::library: return 4;
     default: return 1;
   }
 }
@@ -111,31 +120,41 @@ TEST(KernelExtents, EveryOp) {
   for (const tensor::OpInfo& info : tensor::all_ops()) {
     std::size_t turn = 0;
     for (const OpCase& f64_case : cases_of(info.op, context)) {
-      const Type& type = f64_case.operands.empty() ? f64_case.attrs.shape : f64_case.operands.front();
+      const Type& type =
+          f64_case.operands.empty() ? f64_case.attrs.shape : f64_case.operands.front();
       if (type.dims.empty()) continue;
       for (std::int64_t extent = 1; extent <= kMaxExtent; ++extent) {
         const DType dtype = kTypes[++turn % std::size(kTypes)];
         if (turn % stride_of(info) != 0) continue;
         const OpCase op_case = with_dtype(resized(f64_case, own_dim(f64_case), extent), dtype);
-        if (!tensor::infer(op_case.op, op_case.operands, op_case.attrs, context.symbols).error.empty()) continue;
+        if (!tensor::infer(op_case.op, op_case.operands, op_case.attrs, context.symbols)
+                 .error.empty())
+          continue;
         std::vector<Array> inputs = random_operands(op_case, context.symbols, random);
         tensor::Graph graph(context);
         std::vector<ValueId> operands, results;
         for (std::size_t i = 0; i < op_case.operands.size(); ++i) {
-          operands.push_back(graph.add_leaf(op_case.operands[i], context.symbol("x" + std::to_string(i))));
+          operands.push_back(
+              graph.add_leaf(op_case.operands[i], context.symbol("x" + std::to_string(i))));
           round_to(op_case.operands[i].dtype, inputs[i]);
           if (op_case.operands[i].dtype != DType::i64) continue;
-          for (double& index : inputs[i].data) index = static_cast<double>(static_cast<std::int64_t>(index) % extent);
+          for (double& index : inputs[i].data)
+            index = static_cast<double>(static_cast<std::int64_t>(index) % extent);
         }
-        const tensor::NodeId node = graph.add(op_case.op, operands, op_case.attrs, Pass::F, {}, {}, {}, context.symbol("y"));
-        for (std::size_t r = 0; r < info.results; ++r) results.push_back(graph.result(graph.node(node), r));
-        const std::string what = std::string(info.name) + " (" + op_case.what + ") in " + std::string(tensor::dtype_name(dtype)) + ", extent " + std::to_string(extent);
+        const tensor::NodeId node = graph.add(op_case.op, operands, op_case.attrs, Pass::F, {}, {},
+                                              {}, context.symbol("y"));
+        for (std::size_t r = 0; r < info.results; ++r)
+          results.push_back(graph.result(graph.node(node), r));
+        const std::string what = std::string(info.name) + " (" + op_case.what + ") in " +
+                                 std::string(tensor::dtype_name(dtype)) + ", extent " +
+                                 std::to_string(extent);
         files.add(what, make_body(std::move(graph), results, "case"), std::move(inputs));
         ++extents_of[info.op];
       }
     }
   }
-  for (const tensor::OpInfo& info : tensor::all_ops()) EXPECT_GE(extents_of[info.op], 3) << info.name;
+  for (const tensor::OpInfo& info : tensor::all_ops())
+    EXPECT_GE(extents_of[info.op], 3) << info.name;
   files.check();
 }
 

@@ -29,11 +29,14 @@ using tensor::ValueId;
 /// A graph under construction with the numbers of its leaves.
 class GatherGraph {
  public:
-  GatherGraph(Context& context, Random& random, DType dtype) : graph(context), build(graph), context_(context), random_(random), dtype_(dtype) {
+  GatherGraph(Context& context, Random& random, DType dtype)
+      : graph(context), build(graph), context_(context), random_(random), dtype_(dtype) {
     build.at(RegionId(), LocId(), "gather");
   }
 
-  Dim dim(std::string_view name, std::int64_t extent, bool sampled = false) { return {context_.symbol(name), extent, sampled}; }
+  Dim dim(std::string_view name, std::int64_t extent, bool sampled = false) {
+    return {context_.symbol(name), extent, sampled};
+  }
   ValueId weight(std::vector<Dim> dims, bool trained = true) {
     const Type type{dtype_, std::move(dims)};
     Array array = random_array(type, random_);
@@ -49,7 +52,8 @@ class GatherGraph {
   /// too.
   ValueId indices(std::vector<Dim> dims, std::int64_t bound) {
     Array array{{DType::i64, std::move(dims)}, {}};
-    for (std::int64_t i = 0; i < array.type.elements(); ++i) array.data.push_back(static_cast<double>(i % bound));
+    for (std::int64_t i = 0; i < array.type.elements(); ++i)
+      array.data.push_back(static_cast<double>(i % bound));
     random_.shuffle(array.data);
     inputs.push_back(std::move(array));
     return build.input("i" + std::to_string(inputs.size()), inputs.back().type);
@@ -62,7 +66,9 @@ class GatherGraph {
     made[*graph.type(value).find(along)].extent = extent;
     return weight(std::move(made), trained);
   }
-  Built op(Op op, std::vector<ValueId> operands, Attrs attrs = {}) { return build.op(op, std::move(operands), std::move(attrs)); }
+  Built op(Op op, std::vector<ValueId> operands, Attrs attrs = {}) {
+    return build.op(op, std::move(operands), std::move(attrs));
+  }
 
   tensor::Graph graph;
   tensor::Builder build;
@@ -95,53 +101,92 @@ const std::vector<Maker> kMakers = {
     {"leaf", [](GatherGraph&, ValueId x, Symbol) { return Built(x); }, false},
     {"tanh", [](GatherGraph& g, ValueId x, Symbol) { return g.op(Op::tanh, {x}); }, false},
     {"pad", [](GatherGraph& g, ValueId x, Symbol along) { return padded(g, x, along); }},
-    {"slice", [](GatherGraph& g, ValueId x, Symbol along) { return g.build.slice(x, 1, g.graph.type(x).dims[*g.graph.type(x).find(along)].extent - 1, along); }},
-    {"shift up", [](GatherGraph& g, ValueId x, Symbol along) { return g.build.shift(x, 1, along); }},
-    {"shift down", [](GatherGraph& g, ValueId x, Symbol along) { return g.build.shift(x, -2, along); }},
-    {"concat", [](GatherGraph& g, ValueId x, Symbol along) { return g.build.concat(x, g.like(x, along, 3), along); }},
-    {"concat behind", [](GatherGraph& g, ValueId x, Symbol along) { return g.build.concat(g.like(x, along, 3), x, along); }},
-    {"concat with itself", [](GatherGraph& g, ValueId x, Symbol along) { return g.build.concat(x, x, along); }},
-    {"iota", [](GatherGraph& g, ValueId x, Symbol along) { return g.op(Op::add, {x, g.build.iota(x, -0.5, 0.25, along).value}); }},
-    {"rotary", [](GatherGraph& g, ValueId x, Symbol) { return g.build.rotary(x, g.dims(x)[g.dims(x).size() - 2].name, 100); }, false},
-    {"mask", [](GatherGraph& g, ValueId x, Symbol along) {
-       const ValueId bound = g.like(x, along, g.dims(x)[*g.graph.type(x).find(along)].extent, false);
-       return g.op(Op::select_lt, {g.build.iota(x, 0, 1, along).value, g.op(Op::exp, {bound}).value, x});
+    {"slice",
+     [](GatherGraph& g, ValueId x, Symbol along) {
+       return g.build.slice(x, 1, g.graph.type(x).dims[*g.graph.type(x).find(along)].extent - 1,
+                            along);
+     }},
+    {"shift up",
+     [](GatherGraph& g, ValueId x, Symbol along) { return g.build.shift(x, 1, along); }},
+    {"shift down",
+     [](GatherGraph& g, ValueId x, Symbol along) { return g.build.shift(x, -2, along); }},
+    {"concat", [](GatherGraph& g, ValueId x,
+                  Symbol along) { return g.build.concat(x, g.like(x, along, 3), along); }},
+    {"concat behind", [](GatherGraph& g, ValueId x,
+                         Symbol along) { return g.build.concat(g.like(x, along, 3), x, along); }},
+    {"concat with itself",
+     [](GatherGraph& g, ValueId x, Symbol along) { return g.build.concat(x, x, along); }},
+    {"iota",
+     [](GatherGraph& g, ValueId x, Symbol along) {
+       return g.op(Op::add, {x, g.build.iota(x, -0.5, 0.25, along).value});
+     }},
+    {"rotary",
+     [](GatherGraph& g, ValueId x, Symbol) {
+       return g.build.rotary(x, g.dims(x)[g.dims(x).size() - 2].name, 100);
+     },
+     false},
+    {"mask",
+     [](GatherGraph& g, ValueId x, Symbol along) {
+       const ValueId bound =
+           g.like(x, along, g.dims(x)[*g.graph.type(x).find(along)].extent, false);
+       return g.op(Op::select_lt,
+                   {g.build.iota(x, 0, 1, along).value, g.op(Op::exp, {bound}).value, x});
      }},
     {"dropout", [](GatherGraph& g, ValueId x, Symbol) { return g.build.dropout(x, 0.4); }, false},
-    {"broadcast", [](GatherGraph& g, ValueId x, Symbol along) {
+    {"broadcast",
+     [](GatherGraph& g, ValueId x, Symbol along) {
        Attrs attrs;
        attrs.shape = g.graph.type(x);
        return g.op(Op::broadcast, {g.weight({g.dims(x)[*g.graph.type(x).find(along)]})}, attrs);
-     }, true, false},
-    {"permute", [](GatherGraph& g, ValueId x, Symbol) {
+     },
+     true, false},
+    {"permute",
+     [](GatherGraph& g, ValueId x, Symbol) {
        std::vector<Symbol> names;
        for (const Dim& dim : g.dims(x)) names.insert(names.begin(), dim.name);
        return g.build.permute(x, names);
-     }, false},
-    {"rename", [](GatherGraph& g, ValueId x, Symbol along) { return g.build.rename(x, {{along, g.context().symbol("other")}}); }},
+     },
+     false},
+    {"rename",
+     [](GatherGraph& g, ValueId x, Symbol along) {
+       return g.build.rename(x, {{along, g.context().symbol("other")}});
+     }},
     {"cast", [](GatherGraph& g, ValueId x, Symbol) { return g.build.cast(x, DType::bf16); }, false},
-    {"softmax", [](GatherGraph& g, ValueId x, Symbol along) { return g.build.along(Op::softmax, x, along); }},
+    {"softmax",
+     [](GatherGraph& g, ValueId x, Symbol along) { return g.build.along(Op::softmax, x, along); }},
     {"lookup", [](GatherGraph& g, ValueId x, Symbol) { return looked_up(g, x); }, false, false},
-    {"pad of tanh", [](GatherGraph& g, ValueId x, Symbol along) { return padded(g, g.op(Op::tanh, {x}).value, along); }},
-    {"pad of a permuted view", [](GatherGraph& g, ValueId x, Symbol along) {
+    {"pad of tanh", [](GatherGraph& g, ValueId x,
+                       Symbol along) { return padded(g, g.op(Op::tanh, {x}).value, along); }},
+    {"pad of a permuted view",
+     [](GatherGraph& g, ValueId x, Symbol along) {
        std::vector<Symbol> names;
        for (const Dim& dim : g.dims(x)) names.insert(names.begin(), dim.name);
        return padded(g, g.build.permute(x, names).value, along);
      }},
-    {"a permuted view of pad", [](GatherGraph& g, ValueId x, Symbol along) {
+    {"a permuted view of pad",
+     [](GatherGraph& g, ValueId x, Symbol along) {
        std::vector<Symbol> names;
        for (const Dim& dim : g.dims(x)) names.insert(names.begin(), dim.name);
        return g.build.permute(padded(g, x, along).value, names);
      }},
-    {"pad of pad along another dimension", [](GatherGraph& g, ValueId x, Symbol along) {
+    {"pad of pad along another dimension",
+     [](GatherGraph& g, ValueId x, Symbol along) {
        for (const Dim& dim : g.dims(x)) {
          if (dim.name != along && !dim.sampled) x = g.build.shift(x, 1, dim.name).value;
        }
        return padded(g, x, along);
      }},
-    {"slice of pad", [](GatherGraph& g, ValueId x, Symbol along) { return g.build.slice(padded(g, x, along).value, 1, 4, along); }},
-    {"shift of lookup", [](GatherGraph& g, ValueId x, Symbol along) { return g.build.shift(looked_up(g, x).value, 1, along); }, true, false},
-    {"rotary of pad", [](GatherGraph& g, ValueId x, Symbol along) {
+    {"slice of pad",
+     [](GatherGraph& g, ValueId x, Symbol along) {
+       return g.build.slice(padded(g, x, along).value, 1, 4, along);
+     }},
+    {"shift of lookup",
+     [](GatherGraph& g, ValueId x, Symbol along) {
+       return g.build.shift(looked_up(g, x).value, 1, along);
+     },
+     true, false},
+    {"rotary of pad",
+     [](GatherGraph& g, ValueId x, Symbol along) {
        const Built made = g.build.pad(x, 2, 2, along);
        return g.build.rotary(made.value, g.dims(x)[g.dims(x).size() - 2].name, 100);
      }},
@@ -154,7 +199,9 @@ struct Reader {
   Built (*read)(GatherGraph& g, ValueId x, Symbol last);
 };
 
-std::vector<Dim> logits(GatherGraph& g) { return {g.dim("batch", 4, true), g.dim("seq", 5), g.dim("classes", 6)}; }
+std::vector<Dim> logits(GatherGraph& g) {
+  return {g.dim("batch", 4, true), g.dim("seq", 5), g.dim("classes", 6)};
+}
 std::vector<Dim> table(GatherGraph& g) { return {g.dim("rows", 5), g.dim("dim", 6)}; }
 
 Built loss_of(GatherGraph& g, ValueId x, Symbol classes, std::optional<std::int32_t> ignore) {
@@ -168,27 +215,37 @@ Built loss_of(GatherGraph& g, ValueId x, Symbol classes, std::optional<std::int3
 }
 
 const std::vector<Reader> kReaders = {
-    {"cross_entropy", logits, [](GatherGraph& g, ValueId x, Symbol last) { return loss_of(g, x, last, std::nullopt); }},
-    {"cross_entropy with `ignore`", logits, [](GatherGraph& g, ValueId x, Symbol last) { return loss_of(g, x, last, 1); }},
-    {"lookup", table, [](GatherGraph& g, ValueId x, Symbol) {
-       const Built rows = g.build.lookup(x, g.indices({g.dim("batch", 4, true), g.dim("seq", 3)}, g.dims(x)[0].extent));
+    {"cross_entropy", logits,
+     [](GatherGraph& g, ValueId x, Symbol last) { return loss_of(g, x, last, std::nullopt); }},
+    {"cross_entropy with `ignore`", logits,
+     [](GatherGraph& g, ValueId x, Symbol last) { return loss_of(g, x, last, 1); }},
+    {"lookup", table,
+     [](GatherGraph& g, ValueId x, Symbol) {
+       const Built rows = g.build.lookup(
+           x, g.indices({g.dim("batch", 4, true), g.dim("seq", 3)}, g.dims(x)[0].extent));
        return g.op(Op::square, {rows.value});
      }},
-    {"cross_entropy of lookup", table, [](GatherGraph& g, ValueId x, Symbol) {
-       const Built rows = g.build.lookup(x, g.indices({g.dim("batch", 4, true), g.dim("seq", 3)}, g.dims(x)[0].extent));
+    {"cross_entropy of lookup", table,
+     [](GatherGraph& g, ValueId x, Symbol) {
+       const Built rows = g.build.lookup(
+           x, g.indices({g.dim("batch", 4, true), g.dim("seq", 3)}, g.dims(x)[0].extent));
        return loss_of(g, rows.value, g.dims(x)[1].name, std::nullopt);
      }},
 };
 
 /// f64 and f32: sums of a few dozen elements; bf16: one unit in the last place of a few roundings
 /// after each other.
-double bound_of(DType dtype) { return dtype == DType::f64 ? 1e-12 : dtype == DType::f32 ? 2e-5 : 0x1p-5; }
+double bound_of(DType dtype) {
+  return dtype == DType::f64 ? 1e-12 : dtype == DType::f32 ? 2e-5 : 0x1p-5;
+}
 
 class KernelGather : public testing::TestWithParam<backend::Target> {};
 
-void add_case(KernelRuns& runs, Context& context, Random& random, const Maker& maker, const Reader& reader, std::size_t along, DType dtype) {
+void add_case(KernelRuns& runs, Context& context, Random& random, const Maker& maker,
+              const Reader& reader, std::size_t along, DType dtype) {
   GatherGraph g(context, random, dtype);
-  const std::string what = std::string(reader.what) + " of " + maker.what + " along dimension " + std::to_string(along) + " in " + std::string(tensor::dtype_name(dtype));
+  const std::string what = std::string(reader.what) + " of " + maker.what + " along dimension " +
+                           std::to_string(along) + " in " + std::string(tensor::dtype_name(dtype));
   SCOPED_TRACE(what);
   const std::vector<Dim> dims = reader.dims(g);
   const ValueId x = g.weight(dims, maker.reads_x);
@@ -196,21 +253,26 @@ void add_case(KernelRuns& runs, Context& context, Random& random, const Maker& m
   ASSERT_TRUE(made) << made.error;
   // The name that the last dimension of `x` has by now.
   const bool renamed = !g.graph.type(made.value).find(dims.back().name).has_value();
-  const Built elements = reader.read(g, made.value, renamed ? context.symbol("other") : dims.back().name);
+  const Built elements =
+      reader.read(g, made.value, renamed ? context.symbol("other") : dims.back().name);
   ASSERT_TRUE(elements) << elements.error;
   // Gradients of the size of the numbers, so that none disappears below the bound.
-  const Built large = g.build.scale(elements.value, static_cast<double>(g.graph.type(elements.value).elements()));
+  const Built large =
+      g.build.scale(elements.value, static_cast<double>(g.graph.type(elements.value).elements()));
   const std::vector<double> targets = g.inputs.back().data;  // where it is a masked loss
   ASSERT_TRUE(g.build.loss("loss", large.value));
   if (const auto& mask = g.graph.losses[0].mask) {
-    const auto counted = std::count_if(targets.begin(), targets.end(), [&](double target) { return target != mask->ignore; });
+    const auto counted = std::count_if(targets.begin(), targets.end(),
+                                       [&](double target) { return target != mask->ignore; });
     g.inputs.push_back({g.graph.type(mask->count), {static_cast<double>(counted)}});
   }
   const ValueId sum = g.graph.losses[0].sum;
   dag::Body forward = make_body(g.graph, {sum}, "forward");
   DropoutMask keeps;
   for (const tensor::Node& node : g.graph.nodes()) {
-    if (node.op == Op::dropout) keeps = keeps_as_kernels(g.graph.type(x), node.attrs.scalar, std::string(context.text(node.attrs.seed)));
+    if (node.op == Op::dropout)
+      keeps = keeps_as_kernels(g.graph.type(x), node.attrs.scalar,
+                               std::string(context.text(node.attrs.seed)));
   }
   const auto forward_inputs = g.inputs;
   DiagnosticSink sink(context.locations);
@@ -218,8 +280,10 @@ void add_case(KernelRuns& runs, Context& context, Random& random, const Maker& m
   std::vector<ValueId> outputs{elements.value};
   for (const tensor::ParamGrad& grad : g.graph.grads) outputs.push_back(grad.value);
   ASSERT_GT(outputs.size(), 1u);
-  if (dtype == DType::f32) runs.add(what, std::move(forward), forward_inputs, {0}, bound_of(dtype), {}, keeps);
-  runs.add(what + ", with gradients", make_body(g.graph, outputs, "both"), g.inputs, std::vector<std::uint8_t>(outputs.size(), 0), bound_of(dtype), {}, keeps);
+  if (dtype == DType::f32)
+    runs.add(what, std::move(forward), forward_inputs, {0}, bound_of(dtype), {}, keeps);
+  runs.add(what + ", with gradients", make_body(g.graph, outputs, "both"), g.inputs,
+           std::vector<std::uint8_t>(outputs.size(), 0), bound_of(dtype), {}, keeps);
 }
 
 TEST_P(KernelGather, EveryOpBelowAReadAtAnIndex) {
@@ -241,7 +305,8 @@ TEST_P(KernelGather, EveryOpBelowAReadAtAnIndex) {
   runs.check("-O0");
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, KernelGather, testing::Values(backend::Target::cpu, backend::Target::cuda));
+INSTANTIATE_TEST_SUITE_P(Targets, KernelGather,
+                         testing::Values(backend::Target::cpu, backend::Target::cuda));
 
 }  // namespace
 }  // namespace piper::test

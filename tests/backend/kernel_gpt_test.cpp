@@ -47,7 +47,9 @@ struct GptBodies {
 struct Counts {
   std::int64_t kernels, calls;
   friend bool operator==(const Counts&, const Counts&) = default;
-  friend std::ostream& operator<<(std::ostream& out, const Counts& counts) { return out << counts.kernels << " kernels, " << counts.calls << " calls"; }
+  friend std::ostream& operator<<(std::ostream& out, const Counts& counts) {
+    return out << counts.kernels << " kernels, " << counts.calls << " calls";
+  }
 };
 Counts counts(const dag::Body& body) {
   const backend::KernelStats stats = backend::kernel_stats(backend::build_kernels(body));
@@ -78,8 +80,10 @@ TEST(KernelGpt, BytesMoved) {
   size.dtype = tensor::DType::f32;
   const GptBodies gpt(size);
   const auto kernels = backend::build_kernels(gpt.bodies[0]);
-  const std::int64_t rows = size.batch * size.seq, x = rows * size.dim * 4, up = 4 * x, scores = rows * size.vocab * 4, indices = rows * 8;
-  const std::int64_t weights = size.dim * size.dim * 4, table = size.vocab * size.dim * 4, position = size.seq * size.dim * 4, gain = size.dim * 4;
+  const std::int64_t rows = size.batch * size.seq, x = rows * size.dim * 4, up = 4 * x,
+                     scores = rows * size.vocab * 4, indices = rows * 8;
+  const std::int64_t weights = size.dim * size.dim * 4, table = size.vocab * size.dim * 4,
+                     position = size.seq * size.dim * 4, gain = size.dim * 4;
   const std::int64_t lse = size.batch * size.heads * size.seq * 4;
   // Stores x, the norm and the operands of the products.
   const std::int64_t embed = indices + table + position + gain + 3 * x;
@@ -109,23 +113,29 @@ TEST_P(KernelGptOn, EqualsTheReference) {
         const tensor::Type& type = body.graph.type(port.value);
         Array array{type, {}};
         if (type.dtype == tensor::DType::i64) {
-          for (std::int64_t i = 0; i < type.elements(); ++i) array.data.push_back(static_cast<double>(random.below(static_cast<std::uint64_t>(size.vocab))));
+          for (std::int64_t i = 0; i < type.elements(); ++i)
+            array.data.push_back(
+                static_cast<double>(random.below(static_cast<std::uint64_t>(size.vocab))));
         } else {
-          for (std::int64_t i = 0; i < type.elements(); ++i) array.data.push_back(static_cast<float>(random.unit() - 0.5));
+          for (std::int64_t i = 0; i < type.elements(); ++i)
+            array.data.push_back(static_cast<float>(random.unit() - 0.5));
         }
         inputs.push_back(std::move(array));
       }
-      for (const auto& port : body.outputs) accumulate.push_back(port.kind == dag::PortKind::grad && random.chance(0.5) ? 1 : 0);
+      for (const auto& port : body.outputs)
+        accumulate.push_back(port.kind == dag::PortKind::grad && random.chance(0.5) ? 1 : 0);
       // Saved values are random here, so that attention's adjoint is not that of its forward: the
       // reference and the test's library agree on it only where both derive it from q, k and v.
       // Backward bodies are compared with generated code alone.
-      runs.add("gpt body " + std::to_string(b), std::move(body), inputs, accumulate, b == 0 ? (dtype == tensor::DType::f64 ? 1e-11 : 2e-4) : 0);
+      runs.add("gpt body " + std::to_string(b), std::move(body), inputs, accumulate,
+               b == 0 ? (dtype == tensor::DType::f64 ? 1e-11 : 2e-4) : 0);
     }
     runs.check("-march=native");
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, KernelGptOn, testing::Values(backend::Target::cpu, backend::Target::cuda));
+INSTANTIATE_TEST_SUITE_P(Targets, KernelGptOn,
+                         testing::Values(backend::Target::cpu, backend::Target::cuda));
 
 }  // namespace
 }  // namespace piper::test

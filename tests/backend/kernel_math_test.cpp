@@ -44,7 +44,10 @@ struct Row {
 };
 
 long double sigmoid(long double x) { return 1 / (1 + std::exp(-x)); }
-long double gelu_slope(long double x) { return 0.5L * (1 + std::erf(x / std::sqrt(2.0L))) + x * std::exp(-x * x / 2) / std::sqrt(2 * M_PIl); }
+long double gelu_slope(long double x) {
+  return 0.5L * (1 + std::erf(x / std::sqrt(2.0L))) +
+         x * std::exp(-x * x / 2) / std::sqrt(2 * M_PIl);
+}
 
 // Both types of one call.
 #define UNARY(f) [](auto x, auto) { return f(x); }
@@ -53,29 +56,108 @@ long double gelu_slope(long double x) { return 0.5L * (1 + std::erf(x / std::sqr
 // Every function of kernel_math.h that maps numbers to a number.
 const Row kRows[] = {
     {"abs", [](auto x, auto) { return std::fabs(x); }, {UNARY(piper_abs)}, {UNARY(piper_abs)}},
-    {"copysign", [](auto x, auto y) { return std::copysign(x, y); }, {BINARY(piper_copysign)}, {BINARY(piper_copysign)}},
-    {"max", [](auto x, auto y) { return x >= y ? x : y; }, {BINARY(piper_max)}, {BINARY(piper_max)}},
-    {"min", [](auto x, auto y) { return x <= y ? x : y; }, {BINARY(piper_min)}, {BINARY(piper_min)}},
-    {"sqrt", [](auto x, auto) { return std::sqrt(x); }, {UNARY(piper_sqrt), 0.51}, {UNARY(piper_sqrt), 0.51}},
-    {"rsqrt", [](auto x, auto) { return 1 / std::sqrt(x); }, {UNARY(piper_rsqrt), 2}, {UNARY(piper_rsqrt), 2}},
-    {"exp", [](auto x, auto) { return std::exp(x); }, {UNARY(piper_exp), 3}, {UNARY(piper_exp), 3}, {{-1, 1}, {-104, 89}, {-746, 710}}},
-    {"log", [](auto x, auto) { return std::log(x); }, {UNARY(piper_log), 3}, {UNARY(piper_log), 3}, {{0, 3}, {0.5, 1.5}, {0, 1e30}}},
-    {"log1p", [](auto x, auto) { return std::log1p(x); }, {UNARY(piper_log1p), 3}, {UNARY(piper_log1p), 3}, {{0, 1e-3}, {0, 2}}, 0, kInf},
+    {"copysign",
+     [](auto x, auto y) { return std::copysign(x, y); },
+     {BINARY(piper_copysign)},
+     {BINARY(piper_copysign)}},
+    {"max",
+     [](auto x, auto y) { return x >= y ? x : y; },
+     {BINARY(piper_max)},
+     {BINARY(piper_max)}},
+    {"min",
+     [](auto x, auto y) { return x <= y ? x : y; },
+     {BINARY(piper_min)},
+     {BINARY(piper_min)}},
+    {"sqrt",
+     [](auto x, auto) { return std::sqrt(x); },
+     {UNARY(piper_sqrt), 0.51},
+     {UNARY(piper_sqrt), 0.51}},
+    {"rsqrt",
+     [](auto x, auto) { return 1 / std::sqrt(x); },
+     {UNARY(piper_rsqrt), 2},
+     {UNARY(piper_rsqrt), 2}},
+    {"exp",
+     [](auto x, auto) { return std::exp(x); },
+     {UNARY(piper_exp), 3},
+     {UNARY(piper_exp), 3},
+     {{-1, 1}, {-104, 89}, {-746, 710}}},
+    {"log",
+     [](auto x, auto) { return std::log(x); },
+     {UNARY(piper_log), 3},
+     {UNARY(piper_log), 3},
+     {{0, 3}, {0.5, 1.5}, {0, 1e30}}},
+    {"log1p",
+     [](auto x, auto) { return std::log1p(x); },
+     {UNARY(piper_log1p), 3},
+     {UNARY(piper_log1p), 3},
+     {{0, 1e-3}, {0, 2}},
+     0,
+     kInf},
     // Below exp's overflow 0 comes out where the result could still be a subnormal number.
-    {"sigmoid", [](auto x, auto) { return sigmoid(x); }, {UNARY(piper_sigmoid), 5, 1e-37}, {UNARY(piper_sigmoid), 5, 1e-307}, {{-20, 20}, {-110, 110}, {-720, 720}}},
-    {"softplus", [](auto x, auto) { return std::fmax(x, 0.0L) + (std::isnan(x) ? x : std::log1p(std::exp(-std::fabs(x)))); }, {UNARY(piper_softplus), 5},
-     {UNARY(piper_softplus), 5}, {{-20, 20}, {-110, 110}, {-750, 750}}},
-    {"sin", [](auto x, auto) { return std::sin(x); }, {UNARY(piper_sin), 1}, {UNARY(piper_sin), 3}, {{-1, 1}, {-10, 10}, {-1e4, 1e4}, {-1.3e8, 1.3e8}}, -0x1p27, 0x1p27},
-    {"cos", [](auto x, auto) { return std::cos(x); }, {UNARY(piper_cos), 1}, {UNARY(piper_cos), 3}, {{-1, 1}, {-10, 10}, {-1e4, 1e4}, {-1.3e8, 1.3e8}}, -0x1p27, 0x1p27},
-    {"tanh", [](auto x, auto) { return std::tanh(x); }, {UNARY(piper_tanh), 3}, {UNARY(piper_tanh), 3}},
-    {"erf", [](auto x, auto) { return std::erf(x); }, {UNARY(piper_erf), 8}, {UNARY(piper_erf), 4}, {{-0.1, 0.1}, {-2, 2}, {-7, 7}}},
+    {"sigmoid",
+     [](auto x, auto) { return sigmoid(x); },
+     {UNARY(piper_sigmoid), 5, 1e-37},
+     {UNARY(piper_sigmoid), 5, 1e-307},
+     {{-20, 20}, {-110, 110}, {-720, 720}}},
+    {"softplus",
+     [](auto x, auto) {
+       return std::fmax(x, 0.0L) + (std::isnan(x) ? x : std::log1p(std::exp(-std::fabs(x))));
+     },
+     {UNARY(piper_softplus), 5},
+     {UNARY(piper_softplus), 5},
+     {{-20, 20}, {-110, 110}, {-750, 750}}},
+    {"sin",
+     [](auto x, auto) { return std::sin(x); },
+     {UNARY(piper_sin), 1},
+     {UNARY(piper_sin), 3},
+     {{-1, 1}, {-10, 10}, {-1e4, 1e4}, {-1.3e8, 1.3e8}},
+     -0x1p27,
+     0x1p27},
+    {"cos",
+     [](auto x, auto) { return std::cos(x); },
+     {UNARY(piper_cos), 1},
+     {UNARY(piper_cos), 3},
+     {{-1, 1}, {-10, 10}, {-1e4, 1e4}, {-1.3e8, 1.3e8}},
+     -0x1p27,
+     0x1p27},
+    {"tanh",
+     [](auto x, auto) { return std::tanh(x); },
+     {UNARY(piper_tanh), 3},
+     {UNARY(piper_tanh), 3}},
+    {"erf",
+     [](auto x, auto) { return std::erf(x); },
+     {UNARY(piper_erf), 8},
+     {UNARY(piper_erf), 4},
+     {{-0.1, 0.1}, {-2, 2}, {-7, 7}}},
     {"relu", [](auto x, auto) { return x < 0 ? 0 : x; }, {UNARY(piper_relu)}, {UNARY(piper_relu)}},
-    {"relu_grad", [](auto x, auto y) { return x > 0 ? y : 0; }, {BINARY(piper_relu_grad)}, {BINARY(piper_relu_grad)}},
-    {"gelu", [](auto x, auto) { return 0.5L * x * (1 + std::erf(x / std::sqrt(2.0L))); }, {UNARY(piper_gelu), 8, 3e-7}, {UNARY(piper_gelu), 8, 2e-16}, {{-2, 2}, {-10, 10}}},
-    {"gelu_grad", [](auto x, auto y) { return y * gelu_slope(x); }, {BINARY(piper_gelu_grad), 8, 3e-7}, {BINARY(piper_gelu_grad), 8, 5e-16}, {{-2, 2}, {-10, 10}}, -1e15, 1e15},
-    {"silu", [](auto x, auto) { return x * sigmoid(x); }, {UNARY(piper_silu), 6, 1e-37}, {UNARY(piper_silu), 6, 1e-307}, {{-20, 20}, {-110, 110}, {-720, 720}}},
-    {"silu_grad", [](auto x, auto y) { return y * (sigmoid(x) * (1 + x * (1 - sigmoid(x)))); }, {BINARY(piper_silu_grad), 8, 4e-7}, {BINARY(piper_silu_grad), 8, 1e-15},
-     {{-20, 20}, {-110, 110}}, -1e15, 1e15},
+    {"relu_grad",
+     [](auto x, auto y) { return x > 0 ? y : 0; },
+     {BINARY(piper_relu_grad)},
+     {BINARY(piper_relu_grad)}},
+    {"gelu",
+     [](auto x, auto) { return 0.5L * x * (1 + std::erf(x / std::sqrt(2.0L))); },
+     {UNARY(piper_gelu), 8, 3e-7},
+     {UNARY(piper_gelu), 8, 2e-16},
+     {{-2, 2}, {-10, 10}}},
+    {"gelu_grad",
+     [](auto x, auto y) { return y * gelu_slope(x); },
+     {BINARY(piper_gelu_grad), 8, 3e-7},
+     {BINARY(piper_gelu_grad), 8, 5e-16},
+     {{-2, 2}, {-10, 10}},
+     -1e15,
+     1e15},
+    {"silu",
+     [](auto x, auto) { return x * sigmoid(x); },
+     {UNARY(piper_silu), 6, 1e-37},
+     {UNARY(piper_silu), 6, 1e-307},
+     {{-20, 20}, {-110, 110}, {-720, 720}}},
+    {"silu_grad",
+     [](auto x, auto y) { return y * (sigmoid(x) * (1 + x * (1 - sigmoid(x)))); },
+     {BINARY(piper_silu_grad), 8, 4e-7},
+     {BINARY(piper_silu_grad), 8, 1e-15},
+     {{-20, 20}, {-110, 110}},
+     -1e15,
+     1e15},
 };
 /// A function for operations on bf16. All 2^16 numbers are tried.
 struct BriefRow {
@@ -90,30 +172,64 @@ struct BriefRow {
 };
 const BriefRow kBriefRows[] = {
     {"bf16_exp", UNARY(piper_bf16_exp), [](auto x, auto) { return std::exp(x); }, 0x1p-100, 0.001},
-    {"bf16_sigmoid", UNARY(piper_bf16_sigmoid), [](auto x, auto) { return sigmoid(x); }, 0x1p-100, 0.001},
-    {"bf16_softplus", UNARY(piper_bf16_softplus), [](auto x, auto) { return std::fmax(x, 0.0L) + (std::isnan(x) ? x : std::log1p(std::exp(-std::fabs(x)))); }, 0x1p-100, 0.001},
+    {"bf16_sigmoid", UNARY(piper_bf16_sigmoid), [](auto x, auto) { return sigmoid(x); }, 0x1p-100,
+     0.001},
+    {"bf16_softplus", UNARY(piper_bf16_softplus),
+     [](auto x, auto) {
+       return std::fmax(x, 0.0L) + (std::isnan(x) ? x : std::log1p(std::exp(-std::fabs(x))));
+     },
+     0x1p-100, 0.001},
     {"bf16_tanh", UNARY(piper_bf16_tanh), [](auto x, auto) { return std::tanh(x); }, 0, 0.001},
-    {"bf16_gelu", UNARY(piper_bf16_gelu), [](auto x, auto) { return x * std::erfc(-x / std::sqrt(2.0L)) / 2; }, 1.5e-6, 0.06},
-    {"bf16_gelu_grad", BINARY(piper_bf16_gelu_grad), [](auto x, auto y) { return y * gelu_slope(x); }, 6e-6, 0.07},
-    {"bf16_silu", UNARY(piper_bf16_silu), [](auto x, auto) { return x * sigmoid(x); }, 0x1p-100, 0.002},
-    {"bf16_silu_grad", BINARY(piper_bf16_silu_grad), [](auto x, auto y) { return y * (sigmoid(x) * (1 + x * (1 - sigmoid(x)))); }, 0x1p-100, 0.002},
+    {"bf16_gelu", UNARY(piper_bf16_gelu),
+     [](auto x, auto) { return x * std::erfc(-x / std::sqrt(2.0L)) / 2; }, 1.5e-6, 0.06},
+    {"bf16_gelu_grad", BINARY(piper_bf16_gelu_grad),
+     [](auto x, auto y) { return y * gelu_slope(x); }, 6e-6, 0.07},
+    {"bf16_silu", UNARY(piper_bf16_silu), [](auto x, auto) { return x * sigmoid(x); }, 0x1p-100,
+     0.002},
+    {"bf16_silu_grad", BINARY(piper_bf16_silu_grad),
+     [](auto x, auto y) { return y * (sigmoid(x) * (1 + x * (1 - sigmoid(x)))); }, 0x1p-100, 0.002},
 };
 
 // Functions that the other tests of this file call.
-const std::set<std::string> kOthers = {"fma", "clamp", "bf16_inverse", "bf16_split", "bf16_bits", "round_bf16", "bits",       "from_bits",     "infinity",   "quarter_turns", "sin_of_quarter", "cos_of_quarter", "join_sum",       "join_max",
-                                       "philox_4x32", "name_hash",    "stream_key", "random_u32", "random_u32s",   "random_u64",     "random_uniform", "random_normal", "first_value", "kept", "dropout"};
+const std::set<std::string> kOthers = {"fma",           "clamp",          "bf16_inverse",
+                                       "bf16_split",    "bf16_bits",      "round_bf16",
+                                       "bits",          "from_bits",      "infinity",
+                                       "quarter_turns", "sin_of_quarter", "cos_of_quarter",
+                                       "join_sum",      "join_max",       "philox_4x32",
+                                       "name_hash",     "stream_key",     "random_u32",
+                                       "random_u32s",   "random_u64",     "random_uniform",
+                                       "random_normal", "first_value",    "kept",
+                                       "dropout"};
 
 /// Special values, numbers of every magnitude and sign, and the ranges of the row.
 template <typename T>
 std::vector<T> arguments(const Row& row) {
   using Limits = std::numeric_limits<T>;
-  std::vector<T> all = {0, 1, 2, 4, T(0.625), T(6.5), Limits::denorm_min(), Limits::denorm_min() * 7, Limits::min() / 2, Limits::min(), Limits::epsilon(),
-                        1 - Limits::epsilon() / 2, 1 + Limits::epsilon(), Limits::max() / 2, Limits::max(), Limits::infinity(), Limits::quiet_NaN()};
+  std::vector<T> all = {0,
+                        1,
+                        2,
+                        4,
+                        T(0.625),
+                        T(6.5),
+                        Limits::denorm_min(),
+                        Limits::denorm_min() * 7,
+                        Limits::min() / 2,
+                        Limits::min(),
+                        Limits::epsilon(),
+                        1 - Limits::epsilon() / 2,
+                        1 + Limits::epsilon(),
+                        Limits::max() / 2,
+                        Limits::max(),
+                        Limits::infinity(),
+                        Limits::quiet_NaN()};
   for (std::size_t i = 0, n = all.size(); i < n; ++i) all.push_back(-all[i]);
   std::mt19937_64 random(7);
-  std::uniform_real_distribution<double> exponent(Limits::min_exponent - Limits::digits, Limits::max_exponent), mantissa(1, 2);
+  std::uniform_real_distribution<double> exponent(Limits::min_exponent - Limits::digits,
+                                                  Limits::max_exponent),
+      mantissa(1, 2);
   for (int i = 0; i < 2000; ++i) {
-    const T x = static_cast<T>(std::ldexp(mantissa(random), static_cast<int>(exponent(random)) - 1));
+    const T x =
+        static_cast<T>(std::ldexp(mantissa(random), static_cast<int>(exponent(random)) - 1));
     all.push_back(i % 2 == 0 ? x : -x);
   }
   for (const auto& [low, high] : row.ranges) {
@@ -127,14 +243,19 @@ std::vector<T> arguments(const Row& row) {
 template <typename T>
 double excess(T found, long double exact, T x, const Function<T>& function) {
   const T expected = static_cast<T>(exact);
-  if (std::isnan(found) || std::isnan(exact)) return std::isnan(found) && std::isnan(exact) ? 0 : kInf;
+  if (std::isnan(found) || std::isnan(exact))
+    return std::isnan(found) && std::isnan(exact) ? 0 : kInf;
   if (found == expected) return 0;
   // The largest number and infinity are neighbours.
   const long double largest = std::numeric_limits<T>::max();
-  const long double at = std::isinf(found) ? std::copysign(largest, found) : found, to = std::isinf(expected) ? std::copysign(largest, expected) : exact;
-  const long double size = std::max(std::fabs(to), static_cast<long double>(std::numeric_limits<T>::min()));
+  const long double at = std::isinf(found) ? std::copysign(largest, found) : found,
+                    to = std::isinf(expected) ? std::copysign(largest, expected) : exact;
+  const long double size =
+      std::max(std::fabs(to), static_cast<long double>(std::numeric_limits<T>::min()));
   const long double unit = std::ldexp(1.0L, std::ilogb(size) - std::numeric_limits<T>::digits + 1);
-  const long double allowed = function.ulps * unit + function.absolute * std::max(1.0L, std::fabs(static_cast<long double>(x)));
+  const long double allowed =
+      function.ulps * unit +
+      function.absolute * std::max(1.0L, std::fabs(static_cast<long double>(x)));
   return allowed == 0 ? kInf : static_cast<double>(std::fabs(at - to) / allowed);
 }
 
@@ -156,7 +277,8 @@ void check_row(const Row& row, const Function<T>& function) {
     }
   }
   EXPECT_GT(checked, 1000) << row.name;
-  EXPECT_LE(worst, 1) << row.name << " of " << at << ", " << other << " is " << function.ours(at, other) << " and should be " << row.exact(at, other);
+  EXPECT_LE(worst, 1) << row.name << " of " << at << ", " << other << " is "
+                      << function.ours(at, other) << " and should be " << row.exact(at, other);
 }
 
 TEST(KernelMath, EveryFunctionOfTheTableInFloat) {
@@ -173,8 +295,11 @@ TEST(KernelMath, TheTablesNameEveryFunctionOfTheHeader) {
   for (const Row& row : kRows) known.insert(row.name);
   for (const BriefRow& row : kBriefRows) known.insert(row.name);
   const std::regex definition(R"(\bPIPER_MATH [A-Za-z_0-9 ]+ piper_([a-z_0-9]+)\()");
-  for (std::sregex_iterator found(header.begin(), header.end(), definition), end; found != end; ++found) defined.insert((*found)[1]);
-  EXPECT_EQ(defined, known) << "a function of runtime/kernel_math.h without a row, or a row without its function";
+  for (std::sregex_iterator found(header.begin(), header.end(), definition), end; found != end;
+       ++found)
+    defined.insert((*found)[1]);
+  EXPECT_EQ(defined, known)
+      << "a function of runtime/kernel_math.h without a row, or a row without its function";
 }
 
 double unit_of_bf16(float x) { return std::ldexp(1.0, std::max(std::ilogb(x), -126) - 7); }
@@ -184,13 +309,17 @@ TEST(KernelMath, BriefFunctionsOfEveryNumberOfBf16) {
     int differing = 0, common = 0;
     for (std::uint32_t bits = 0; bits < 1u << 16; ++bits) {
       const float x = piper_from_bits(bits << 16), y = 1.5f;
-      const float found = piper_round_bf16(row.ours(x, y)), expected = piper_round_bf16(static_cast<float>(row.exact(x, y)));
+      const float found = piper_round_bf16(row.ours(x, y)),
+                  expected = piper_round_bf16(static_cast<float>(row.exact(x, y)));
       if (std::isnan(x) || std::isinf(x)) {
         ASSERT_TRUE(std::isinf(x) || std::isnan(found)) << row.name << " loses a NaN";
         continue;
       }
-      const double off = found == expected ? 0 : std::abs(static_cast<double>(found) - static_cast<double>(expected));
-      ASSERT_LE(off, std::max(unit_of_bf16(expected), row.absolute)) << row.name << " of " << x << " is " << found << " and should be " << expected;
+      const double off = found == expected
+                             ? 0
+                             : std::abs(static_cast<double>(found) - static_cast<double>(expected));
+      ASSERT_LE(off, std::max(unit_of_bf16(expected), row.absolute))
+          << row.name << " of " << x << " is " << found << " and should be " << expected;
       if (std::abs(x) < 0x1p-7f || std::abs(x) > 8) continue;
       ++common;
       if (off > 0) ++differing;
@@ -211,7 +340,8 @@ TEST(KernelMath, BriefFunctionsAtTheEnds) {
   EXPECT_EQ(piper_bf16_gelu(infinity), infinity);
   EXPECT_EQ(piper_bf16_gelu(-1e30f), 0);
   EXPECT_EQ(piper_bf16_silu(-1e30f), 0);
-  for (const auto& f : {piper_bf16_tanh, piper_bf16_gelu, piper_bf16_silu}) EXPECT_TRUE(std::signbit(f(-0.0f)) && f(-0.0f) == 0);
+  for (const auto& f : {piper_bf16_tanh, piper_bf16_gelu, piper_bf16_silu})
+    EXPECT_TRUE(std::signbit(f(-0.0f)) && f(-0.0f) == 0);
   EXPECT_EQ(piper_fma(3, 5, 7), 22);
   EXPECT_EQ(piper_clamp(-7, -2, 3), -2);
   EXPECT_TRUE(std::isnan(piper_clamp(std::numeric_limits<float>::quiet_NaN(), -2, 3)));
@@ -244,7 +374,8 @@ void check_bf16(float x) {
     ASSERT_TRUE(std::isnan(read) && std::isnan(rounded)) << std::hex << piper_bits(x);
     return;
   }
-  ASSERT_EQ(piper_bits(rounded), piper_bits(expected)) << x << " rounds to " << rounded << ", not to " << expected;
+  ASSERT_EQ(piper_bits(rounded), piper_bits(expected))
+      << x << " rounds to " << rounded << ", not to " << expected;
   ASSERT_EQ(piper_bits(read), piper_bits(rounded));
 }
 
@@ -260,19 +391,23 @@ TEST(Bfloat16, EveryNumberIsItselfAndAllOthersRoundToTheNearest) {
       ASSERT_EQ(piper_bits(piper_round_bf16(x)), bits << 16);
     }
     // Behind it: just beyond, the tie and its neighbours, just before the next.
-    for (const std::uint32_t low : {0x0001u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu}) check_bf16(piper_from_bits(bits << 16 | low));
+    for (const std::uint32_t low : {0x0001u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu})
+      check_bf16(piper_from_bits(bits << 16 | low));
   }
   std::mt19937 random(7);
-  for (int i = 0; i < 1000000; ++i) check_bf16(piper_from_bits(static_cast<std::uint32_t>(random())));
+  for (int i = 0; i < 1000000; ++i)
+    check_bf16(piper_from_bits(static_cast<std::uint32_t>(random())));
 }
 
 template <typename T>
 void check_beyond() {
   EXPECT_EQ(piper_infinity(T(0)), std::numeric_limits<T>::infinity());
-  for (const T x : {T(0x1p28), -T(0x1p28), std::numeric_limits<T>::max(), std::numeric_limits<T>::infinity()}) {
+  for (const T x :
+       {T(0x1p28), -T(0x1p28), std::numeric_limits<T>::max(), std::numeric_limits<T>::infinity()}) {
     EXPECT_TRUE(std::isnan(piper_sin(x)) && std::isnan(piper_cos(x))) << x;
   }
-  for (const T x : {T(0), T(-0.0), T(1), T(-2.5), std::numeric_limits<T>::denorm_min(), std::numeric_limits<T>::infinity()}) {
+  for (const T x : {T(0), T(-0.0), T(1), T(-2.5), std::numeric_limits<T>::denorm_min(),
+                    std::numeric_limits<T>::infinity()}) {
     EXPECT_EQ(piper_bits(piper_from_bits(piper_bits(x))), piper_bits(x));
   }
   T lanes[16];
@@ -306,22 +441,28 @@ TEST(KernelMath, BeyondTheTables) {
     EXPECT_EQ(both[w], words.word[w]);
     EXPECT_EQ(both[4 + w], piper_random_u32(key, (1ull << 34) | (24 + w)));
   }
-  EXPECT_EQ(piper_random_u64(key, (1ull << 32) | 5), words.word[0] | (piper_u64{words.word[1]} << 32));
+  EXPECT_EQ(piper_random_u64(key, (1ull << 32) | 5),
+            words.word[0] | (piper_u64{words.word[1]} << 32));
 }
 
 // Known answers of Random123 for Philox 4x32-10.
 TEST(KernelMath, PhiloxKnownAnswers) {
   const piper_philox zero = piper_philox_4x32(0, 0, 0, 0, {0, 0});
-  EXPECT_EQ(std::vector<unsigned>(zero.word, zero.word + 4), (std::vector<unsigned>{0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u}));
+  EXPECT_EQ(std::vector<unsigned>(zero.word, zero.word + 4),
+            (std::vector<unsigned>{0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u}));
   const unsigned f = 0xffffffffu;
   const piper_philox ones = piper_philox_4x32(f, f, f, f, {f, f});
-  EXPECT_EQ(std::vector<unsigned>(ones.word, ones.word + 4), (std::vector<unsigned>{0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu}));
-  const piper_philox pi = piper_philox_4x32(0x243f6a88u, 0x85a308d3u, 0x13198a2eu, 0x03707344u, {0xa4093822u, 0x299f31d0u});
-  EXPECT_EQ(std::vector<unsigned>(pi.word, pi.word + 4), (std::vector<unsigned>{0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u}));
+  EXPECT_EQ(std::vector<unsigned>(ones.word, ones.word + 4),
+            (std::vector<unsigned>{0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu}));
+  const piper_philox pi = piper_philox_4x32(0x243f6a88u, 0x85a308d3u, 0x13198a2eu, 0x03707344u,
+                                            {0xa4093822u, 0x299f31d0u});
+  EXPECT_EQ(std::vector<unsigned>(pi.word, pi.word + 4),
+            (std::vector<unsigned>{0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u}));
 }
 
 TEST(KernelMath, RandomMoments) {
-  const piper_random_key key = piper_stream_key(3, PIPER_RANDOM_INIT, 0, 0, piper_name_hash("block.0.q", 9));
+  const piper_random_key key =
+      piper_stream_key(3, PIPER_RANDOM_INIT, 0, 0, piper_name_hash("block.0.q", 9));
   const int n = 200000;
   double sum = 0, square = 0, fourth = 0, uniform = 0;
   for (int i = 0; i < n; ++i) {
@@ -357,7 +498,8 @@ TEST(KernelMath, StreamsDiffer) {
 }
 
 TEST(KernelMath, DropoutKeepsTheMean) {
-  const piper_random_key key = piper_stream_key(3, PIPER_RANDOM_DROPOUT, 1, 5, piper_name_hash("drop", 4));
+  const piper_random_key key =
+      piper_stream_key(3, PIPER_RANDOM_DROPOUT, 1, 5, piper_name_hash("drop", 4));
   double sum = 0;
   int kept = 0;
   for (piper_u64 i = 0; i < 100000; ++i) {

@@ -25,10 +25,13 @@ using tensor::ValueId;
 /// lanes.
 class RandomGraph {
  public:
-  RandomGraph(Context& context, Random& random, DType dtype) : context_(context), random_(random), dtype_(dtype), graph_(context), build_(graph_) {
+  RandomGraph(Context& context, Random& random, DType dtype)
+      : context_(context), random_(random), dtype_(dtype), graph_(context), build_(graph_) {
     const std::vector<std::int64_t> extents = {1, 2, 3, 5, 7, 13, 16, 17, 31, 33, 35, 64, 67};
     for (const char* name : {"batch", "seq", "dim", "heads"}) {
-      dims_.push_back({context.symbol(name), name == std::string("heads") ? 2 : random.pick(extents), name == std::string("batch")});
+      dims_.push_back({context.symbol(name),
+                       name == std::string("heads") ? 2 : random.pick(extents),
+                       name == std::string("batch")});
     }
     build_.at(RegionId(), LocId(), "random");
     for (int i = 0; i < 3; ++i) leaf(random_type());
@@ -52,7 +55,8 @@ class RandomGraph {
     std::vector<ValueId> outputs;
     for (std::size_t v = 0; v < read.size(); ++v) {
       if (graph_.values()[v].type.dtype == DType::i64) continue;
-      if ((!read[v] && graph_.values()[v].def.valid()) || random_.chance(0.15)) outputs.push_back(ValueId::at(v));
+      if ((!read[v] && graph_.values()[v].def.valid()) || random_.chance(0.15))
+        outputs.push_back(ValueId::at(v));
     }
     if (outputs.empty()) return;
     if (random_.chance(0.2)) outputs.push_back(outputs[0]);
@@ -65,7 +69,9 @@ class RandomGraph {
     }
     // f32: comparisons of rounded values may differ from the reference, and in bf16 chains of
     // operations may cancel the rest: there bits are compared.
-    const double tolerance = dtype_ == DType::f64 ? 1e-10 : decides_ || dtype_ == DType::bf16 ? 0 : 2e-3;
+    const double tolerance = dtype_ == DType::f64                ? 1e-10
+                             : decides_ || dtype_ == DType::bf16 ? 0
+                                                                 : 2e-3;
     runs.add(what, std::move(body), inputs_, accumulate, tolerance);
   }
 
@@ -79,10 +85,13 @@ class RandomGraph {
     return type;
   }
   ValueId leaf(Type type, std::int64_t classes = 0) {
-    const ValueId value = graph_.add_leaf(type, context_.symbol("x" + std::to_string(inputs_.size())));
+    const ValueId value =
+        graph_.add_leaf(type, context_.symbol("x" + std::to_string(inputs_.size())));
     Array array{type, {}};
     if (type.dtype == DType::i64) {
-      for (std::int64_t i = 0; i < type.elements(); ++i) array.data.push_back(static_cast<double>(random_.below(static_cast<std::uint64_t>(classes))));
+      for (std::int64_t i = 0; i < type.elements(); ++i)
+        array.data.push_back(
+            static_cast<double>(random_.below(static_cast<std::uint64_t>(classes))));
     } else {
       array = random_array(type, random_);
       if (dtype_ == DType::f32) {
@@ -97,7 +106,8 @@ class RandomGraph {
   }
   ValueId any() {
     // Recent values more often: chains fuse.
-    if (random_.chance(0.5)) return values_[values_.size() - 1 - random_.below(std::min<std::size_t>(3, values_.size()))];
+    if (random_.chance(0.5))
+      return values_[values_.size() - 1 - random_.below(std::min<std::size_t>(3, values_.size()))];
     return random_.pick(values_);
   }
   ValueId give(const Built& built) { return built ? built.value : ValueId(); }
@@ -191,7 +201,8 @@ ValueId RandomGraph::along() {
       const ValueId y = op(Op::max, {a}, attrs);
       return random_.chance(0.5) ? y : op(Op::max_grad, {a, y, partner(y)}, attrs);
     }
-    case 9: case 10: {
+    case 9:
+    case 10: {
       attrs.dims = some_dims(type, type.dims.size());
       return op(Op::sum, {op(Op::tanh, {a})}, attrs);
     }
@@ -202,7 +213,8 @@ ValueId RandomGraph::along() {
       }
       const ValueId targets = leaf(rest, type.dims[*type.find(dim)].extent);
       const ValueId loss = op(Op::cross_entropy, {a, targets}, attrs);
-      return random_.chance(0.5) ? loss : op(Op::cross_entropy_grad, {a, targets, partner(loss)}, attrs);
+      return random_.chance(0.5) ? loss
+                                 : op(Op::cross_entropy_grad, {a, targets, partner(loss)}, attrs);
     }
   }
 }
@@ -226,7 +238,11 @@ ValueId RandomGraph::shapes() {
     case 2: {
       attrs.shape = type;
       for (const Dim& dim : dims_) {
-        if (!type.find(dim.name) && random_.chance(0.5)) attrs.shape.dims.insert(attrs.shape.dims.begin() + static_cast<std::ptrdiff_t>(random_.below(attrs.shape.dims.size() + 1)), dim);
+        if (!type.find(dim.name) && random_.chance(0.5))
+          attrs.shape.dims.insert(
+              attrs.shape.dims.begin() +
+                  static_cast<std::ptrdiff_t>(random_.below(attrs.shape.dims.size() + 1)),
+              dim);
       }
       return op(Op::broadcast, {a}, attrs);
     }
@@ -250,10 +266,15 @@ ValueId RandomGraph::parts() {
   switch (random_.below(6)) {
     case 0: {
       const std::int64_t from = random_.between(0, static_cast<int>(dim.extent) - 1);
-      return give(build_.slice(a, from, random_.between(static_cast<int>(from) + 1, static_cast<int>(dim.extent)), dim.name));
+      return give(build_.slice(
+          a, from, random_.between(static_cast<int>(from) + 1, static_cast<int>(dim.extent)),
+          dim.name));
     }
     case 1: return give(build_.pad(a, random_.between(0, 3), random_.between(0, 17), dim.name));
-    case 2: return give(build_.shift(a, random_.between(-static_cast<int>(dim.extent), static_cast<int>(dim.extent)), dim.name));
+    case 2:
+      return give(build_.shift(
+          a, random_.between(-static_cast<int>(dim.extent), static_cast<int>(dim.extent)),
+          dim.name));
     case 3: {
       Type other = type;
       other.dims[*other.find(dim.name)].extent = random_.between(1, 20);
@@ -287,7 +308,8 @@ ValueId RandomGraph::library() {
     if (!looked.valid() || random_.chance(0.5)) return looked;
     Attrs attrs;
     attrs.shape = type;
-    return op(Op::lookup_grad, {graph_.operands(graph_.node(graph_.value(looked).def))[1], looked}, attrs);
+    return op(Op::lookup_grad, {graph_.operands(graph_.node(graph_.value(looked).def))[1], looked},
+              attrs);
   }
   const Symbol dim = random_.pick(type.dims).name;
   for (int tries = 0; tries < 8; ++tries) {
@@ -307,7 +329,8 @@ ValueId RandomGraph::library() {
     const ValueId x = factors[0], y = factors[1];
     const ValueId sum = random_.chance(0.5) ? partner(made) : made;
     const ValueId longer = op(Op::contract_add, {op(Op::sin, {x}), y, sum}, attrs);
-    return random_.chance(0.5) ? longer : op(Op::contract_add, {x, op(Op::cos, {y}), longer}, attrs);
+    return random_.chance(0.5) ? longer
+                               : op(Op::contract_add, {x, op(Op::cos, {y}), longer}, attrs);
   }
   return {};
 }
@@ -327,14 +350,18 @@ TEST_P(KernelRandom, Graphs) {
   KernelRuns runs(GetParam());
   for_each_case(60, [&](Random& random) {
     const bool narrow = random.chance(0.25);
-    RandomGraph graph(context, random, narrow ? DType::bf16 : random.chance(0.6) ? DType::f64 : DType::f32);
+    RandomGraph graph(context, random,
+                      narrow               ? DType::bf16
+                      : random.chance(0.6) ? DType::f64
+                                           : DType::f32);
     graph.grow(static_cast<int>(random.between(2, 18)));
     graph.add_to(runs, "random graph " + std::to_string(runs.size()));
   });
   runs.check("-O1");
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, KernelRandom, testing::Values(backend::Target::cpu, backend::Target::cuda));
+INSTANTIATE_TEST_SUITE_P(Targets, KernelRandom,
+                         testing::Values(backend::Target::cpu, backend::Target::cuda));
 
 }  // namespace
 }  // namespace piper::test

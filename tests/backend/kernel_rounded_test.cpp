@@ -21,7 +21,12 @@ using tensor::ValueId;
 
 /// x[rows, dim] and w[dim, columns], and functions of their product.
 struct ProductGraph {
-  ProductGraph(Context& context, DType dtype) : graph(context), build(graph), rows(context.symbol("rows")), dim(context.symbol("dim")), columns(context.symbol("columns")) {
+  ProductGraph(Context& context, DType dtype)
+      : graph(context),
+        build(graph),
+        rows(context.symbol("rows")),
+        dim(context.symbol("dim")),
+        columns(context.symbol("columns")) {
     build.at(RegionId(), LocId(), "rounded");
     x = leaf({dtype, {{rows, 5}, {dim, 7}}}, "x");
     w = leaf({dtype, {{dim, 7}, {columns, 33}}}, "w");
@@ -29,7 +34,10 @@ struct ProductGraph {
   }
   ValueId leaf(tensor::Type type, std::string_view name) {
     Array array{type, {}};
-    for (std::int64_t i = 0; i < type.elements(); ++i) array.data.push_back(piper_round_bf16(static_cast<float>((i * 37 + static_cast<std::int64_t>(inputs.size()) * 11) % 64 - 31) / 16));
+    for (std::int64_t i = 0; i < type.elements(); ++i)
+      array.data.push_back(piper_round_bf16(
+          static_cast<float>((i * 37 + static_cast<std::int64_t>(inputs.size()) * 11) % 64 - 31) /
+          16));
     inputs.push_back(std::move(array));
     return graph.add_leaf(type, graph.context().symbol(name));
   }
@@ -62,29 +70,71 @@ struct Row {
 
 const std::vector<Row> kRows = {
     {"a cast", 1, [](ProductGraph& g) { return std::vector{g.cast(g.product)}; }},
-    {"a cast that others read", 1, [](ProductGraph& g) {
+    {"a cast that others read", 1,
+     [](ProductGraph& g) {
        const ValueId narrow = g.cast(g.product);
-       return std::vector{narrow, g.build.unary(Op::gelu, narrow).value, g.build.sum(narrow, {g.rows}).value};
+       return std::vector{narrow, g.build.unary(Op::gelu, narrow).value,
+                          g.build.sum(narrow, {g.rows}).value};
      }},
-    {"a cast that only others read", 1, [](ProductGraph& g) { return std::vector{g.build.unary(Op::exp, g.cast(g.product)).value}; }},
-    {"a cast that is softmax's operand", 1, [](ProductGraph& g) { return std::vector{g.build.along(Op::softmax, g.cast(g.product), g.columns).value}; }},
-    {"a cast that is permuted", 1, [](ProductGraph& g) { return std::vector{g.build.permute(g.cast(g.product), {g.columns, g.rows}).value}; }},
-    {"a cast that is sliced", 1, [](ProductGraph& g) { return std::vector{g.build.slice(g.cast(g.product), 3, 20, g.columns).value}; }},
-    {"a cast that a product reads", 2, [](ProductGraph& g) {
+    {"a cast that only others read", 1,
+     [](ProductGraph& g) { return std::vector{g.build.unary(Op::exp, g.cast(g.product)).value}; }},
+    {"a cast that is softmax's operand", 1,
+     [](ProductGraph& g) {
+       return std::vector{g.build.along(Op::softmax, g.cast(g.product), g.columns).value};
+     }},
+    {"a cast that is permuted", 1,
+     [](ProductGraph& g) {
+       return std::vector{g.build.permute(g.cast(g.product), {g.columns, g.rows}).value};
+     }},
+    {"a cast that is sliced", 1,
+     [](ProductGraph& g) {
+       return std::vector{g.build.slice(g.cast(g.product), 3, 20, g.columns).value};
+     }},
+    {"a cast that a product reads", 2,
+     [](ProductGraph& g) {
        const ValueId narrow = g.cast(g.product);
-       return std::vector{g.cast(g.build.op(Op::contract, {narrow, narrow}, [&] { tensor::Attrs attrs; attrs.dims = {g.rows, g.columns}; return attrs; }()).value)};
+       return std::vector{g.cast(g.build
+                                     .op(Op::contract, {narrow, narrow},
+                                         [&] {
+                                           tensor::Attrs attrs;
+                                           attrs.dims = {g.rows, g.columns};
+                                           return attrs;
+                                         }())
+                                     .value)};
      }},
-    {"a cast of what has another name", 1, [](ProductGraph& g) { return std::vector{g.cast(g.build.rename(g.product, {{g.columns, g.graph.context().symbol("other")}}).value)}; }},
-    {"two products", 2, [](ProductGraph& g) { return std::vector{g.build.binary(Op::add, g.cast(g.product), g.cast(g.contract())).value}; }},
-    {"a cast of what is permuted", 0, [](ProductGraph& g) { return std::vector{g.cast(g.build.permute(g.product, {g.columns, g.rows}).value)}; }},
-    {"two casts", 0, [](ProductGraph& g) { return std::vector{g.cast(g.product), g.cast(g.product)}; }},
-    {"another reader of the product", 0, [](ProductGraph& g) { return std::vector{g.cast(g.product), g.build.unary(Op::exp, g.product).value}; }},
-    {"the product is handed on, too", 0, [](ProductGraph& g) { return std::vector{g.cast(g.product), g.product}; }},
-    {"an f32 reader alone", 0, [](ProductGraph& g) { return std::vector{g.build.unary(Op::exp, g.product).value}; }},
-    {"a sum of products", 0, [](ProductGraph& g) { return std::vector{g.cast(g.add_product(g.product))}; }},
-    {"a cast that is added to", 1, [](ProductGraph& g) { return std::vector{g.add_product(g.cast(g.cast(g.product), DType::f32))}; }},
-    {"factors of f32", 0, [](ProductGraph& g) { return std::vector{g.cast(g.product)}; }, DType::f32},
-    {"a gradient", 0, [](ProductGraph& g) { return std::vector{g.cast(g.product)}; }, DType::bf16, true},
+    {"a cast of what has another name", 1,
+     [](ProductGraph& g) {
+       return std::vector{g.cast(
+           g.build.rename(g.product, {{g.columns, g.graph.context().symbol("other")}}).value)};
+     }},
+    {"two products", 2,
+     [](ProductGraph& g) {
+       return std::vector{g.build.binary(Op::add, g.cast(g.product), g.cast(g.contract())).value};
+     }},
+    {"a cast of what is permuted", 0,
+     [](ProductGraph& g) {
+       return std::vector{g.cast(g.build.permute(g.product, {g.columns, g.rows}).value)};
+     }},
+    {"two casts", 0,
+     [](ProductGraph& g) { return std::vector{g.cast(g.product), g.cast(g.product)}; }},
+    {"another reader of the product", 0,
+     [](ProductGraph& g) {
+       return std::vector{g.cast(g.product), g.build.unary(Op::exp, g.product).value};
+     }},
+    {"the product is handed on, too", 0,
+     [](ProductGraph& g) { return std::vector{g.cast(g.product), g.product}; }},
+    {"an f32 reader alone", 0,
+     [](ProductGraph& g) { return std::vector{g.build.unary(Op::exp, g.product).value}; }},
+    {"a sum of products", 0,
+     [](ProductGraph& g) { return std::vector{g.cast(g.add_product(g.product))}; }},
+    {"a cast that is added to", 1,
+     [](ProductGraph& g) {
+       return std::vector{g.add_product(g.cast(g.cast(g.product), DType::f32))};
+     }},
+    {"factors of f32", 0, [](ProductGraph& g) { return std::vector{g.cast(g.product)}; },
+     DType::f32},
+    {"a gradient", 0, [](ProductGraph& g) { return std::vector{g.cast(g.product)}; }, DType::bf16,
+     true},
 };
 
 class KernelRounded : public testing::TestWithParam<backend::Target> {};
@@ -112,7 +162,8 @@ TEST_P(KernelRounded, Products) {
   runs.check("-O0");
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, KernelRounded, testing::Values(backend::Target::cpu, backend::Target::cuda));
+INSTANTIATE_TEST_SUITE_P(Targets, KernelRounded,
+                         testing::Values(backend::Target::cpu, backend::Target::cuda));
 
 }  // namespace
 }  // namespace piper::test

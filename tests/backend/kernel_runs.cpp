@@ -45,14 +45,16 @@ void gemm(const PiperGemm& g, const void* pa, const void* pb, void* pc, bool acc
 
 /// Softmax weights of one query, recomputed wherever they are needed.
 template <typename T>
-std::vector<double> weights(const PiperAttend& a, const T* q, const T* k, std::int64_t b, std::int64_t h, std::int64_t s, double* lse) {
+std::vector<double> weights(const PiperAttend& a, const T* q, const T* k, std::int64_t b,
+                            std::int64_t h, std::int64_t s, double* lse) {
   const std::int64_t g = h / (a.heads / a.kv_heads), keys = a.causal ? s + 1 : a.keys;
   std::vector<double> p(static_cast<std::size_t>(keys));
   double most = -INFINITY, sum = 0;
   for (std::int64_t t = 0; t < keys; ++t) {
     double dot = 0;
     for (std::int64_t w = 0; w < a.width; ++w) {
-      dot += static_cast<double>(q[((b * a.seq + s) * a.heads + h) * a.width + w]) * static_cast<double>(k[((b * a.keys + t) * a.kv_heads + g) * a.width + w]);
+      dot += static_cast<double>(q[((b * a.seq + s) * a.heads + h) * a.width + w]) *
+             static_cast<double>(k[((b * a.keys + t) * a.kv_heads + g) * a.width + w]);
     }
     p[static_cast<std::size_t>(t)] = dot * a.scale;
     most = std::max(most, dot * a.scale);
@@ -64,8 +66,10 @@ std::vector<double> weights(const PiperAttend& a, const T* q, const T* k, std::i
 }
 
 template <typename T, typename Sum = T>
-void attend(const PiperAttend& a, const void* pq, const void* pk, const void* pv, void* pout, void* plse) {
-  const T *q = static_cast<const T*>(pq), *k = static_cast<const T*>(pk), *v = static_cast<const T*>(pv);
+void attend(const PiperAttend& a, const void* pq, const void* pk, const void* pv, void* pout,
+            void* plse) {
+  const T *q = static_cast<const T*>(pq), *k = static_cast<const T*>(pk),
+          *v = static_cast<const T*>(pv);
   T* out = static_cast<T*>(pout);
   Sum* lse = static_cast<Sum*>(plse);
   for (std::int64_t b = 0; b < a.batch; ++b) {
@@ -77,7 +81,11 @@ void attend(const PiperAttend& a, const void* pq, const void* pk, const void* pv
         lse[(b * a.heads + h) * a.seq + s] = static_cast<Sum>(log_sum);
         for (std::int64_t u = 0; u < a.value_width; ++u) {
           double sum = 0;
-          for (std::size_t t = 0; t < p.size(); ++t) sum += p[t] * static_cast<double>(v[((b * a.keys + static_cast<std::int64_t>(t)) * a.kv_heads + g) * a.value_width + u]);
+          for (std::size_t t = 0; t < p.size(); ++t)
+            sum += p[t] * static_cast<double>(
+                              v[((b * a.keys + static_cast<std::int64_t>(t)) * a.kv_heads + g) *
+                                    a.value_width +
+                                u]);
           out[((b * a.seq + s) * a.heads + h) * a.value_width + u] = static_cast<T>(sum);
         }
       }
@@ -86,9 +94,12 @@ void attend(const PiperAttend& a, const void* pq, const void* pk, const void* pv
 }
 
 template <typename T>
-void attend_grad(const PiperAttend& a, const void* pq, const void* pk, const void* pv, const void* pdout, void* pdq, void* pdk, void* pdv) {
-  const T *q = static_cast<const T*>(pq), *k = static_cast<const T*>(pk), *v = static_cast<const T*>(pv), *dout = static_cast<const T*>(pdout);
-  std::vector<double> dq(static_cast<std::size_t>(a.batch * a.seq * a.heads * a.width)), dk(static_cast<std::size_t>(a.batch * a.keys * a.kv_heads * a.width)),
+void attend_grad(const PiperAttend& a, const void* pq, const void* pk, const void* pv,
+                 const void* pdout, void* pdq, void* pdk, void* pdv) {
+  const T *q = static_cast<const T*>(pq), *k = static_cast<const T*>(pk),
+          *v = static_cast<const T*>(pv), *dout = static_cast<const T*>(pdout);
+  std::vector<double> dq(static_cast<std::size_t>(a.batch * a.seq * a.heads * a.width)),
+      dk(static_cast<std::size_t>(a.batch * a.keys * a.kv_heads * a.width)),
       dv(static_cast<std::size_t>(a.batch * a.keys * a.kv_heads * a.value_width));
   for (std::int64_t b = 0; b < a.batch; ++b) {
     for (std::int64_t h = 0; h < a.heads; ++h) {
@@ -100,8 +111,10 @@ void attend_grad(const PiperAttend& a, const void* pq, const void* pk, const voi
         double dot = 0;
         for (std::size_t t = 0; t < p.size(); ++t) {
           for (std::int64_t u = 0; u < a.value_width; ++u) {
-            const auto at = static_cast<std::size_t>(((b * a.keys + static_cast<std::int64_t>(t)) * a.kv_heads + g) * a.value_width + u);
-            const double d = static_cast<double>(dout[((b * a.seq + s) * a.heads + h) * a.value_width + u]);
+            const auto at = static_cast<std::size_t>(
+                ((b * a.keys + static_cast<std::int64_t>(t)) * a.kv_heads + g) * a.value_width + u);
+            const double d =
+                static_cast<double>(dout[((b * a.seq + s) * a.heads + h) * a.value_width + u]);
             dp[t] += d * static_cast<double>(v[at]);
             dv[at] += d * p[t];
           }
@@ -110,8 +123,10 @@ void attend_grad(const PiperAttend& a, const void* pq, const void* pk, const voi
         for (std::size_t t = 0; t < p.size(); ++t) {
           const double ds = p[t] * (dp[t] - dot) * a.scale;
           for (std::int64_t w = 0; w < a.width; ++w) {
-            const auto at_q = static_cast<std::size_t>(((b * a.seq + s) * a.heads + h) * a.width + w);
-            const auto at_k = static_cast<std::size_t>(((b * a.keys + static_cast<std::int64_t>(t)) * a.kv_heads + g) * a.width + w);
+            const auto at_q =
+                static_cast<std::size_t>(((b * a.seq + s) * a.heads + h) * a.width + w);
+            const auto at_k = static_cast<std::size_t>(
+                ((b * a.keys + static_cast<std::int64_t>(t)) * a.kv_heads + g) * a.width + w);
             dq[at_q] += ds * static_cast<double>(k[at_k]);
             dk[at_k] += ds * static_cast<double>(q[at_q]);
           }
@@ -129,8 +144,12 @@ void write(unsigned char* to, const Array& array) {
     switch (array.type.dtype) {
       case DType::f64: reinterpret_cast<double*>(to)[i] = array.data[i]; break;
       case DType::f32: reinterpret_cast<float*>(to)[i] = static_cast<float>(array.data[i]); break;
-      case DType::i64: reinterpret_cast<std::int64_t*>(to)[i] = static_cast<std::int64_t>(array.data[i]); break;
-      case DType::bf16: reinterpret_cast<piper_bf16*>(to)[i] = static_cast<float>(array.data[i]); break;
+      case DType::i64:
+        reinterpret_cast<std::int64_t*>(to)[i] = static_cast<std::int64_t>(array.data[i]);
+        break;
+      case DType::bf16:
+        reinterpret_cast<piper_bf16*>(to)[i] = static_cast<float>(array.data[i]);
+        break;
     }
   }
 }
@@ -159,7 +178,8 @@ struct TestRank {
 
 TestApi::TestApi() {
   api.abi_version = PIPER_ABI_VERSION;
-  api.gemm = [](PiperRank*, std::uint32_t, const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t accumulate) {
+  api.gemm = [](PiperRank*, std::uint32_t, const PiperGemm* call, const void* a, const void* b,
+                void* c, std::uint32_t accumulate) {
     switch (call->dtype) {
       case PIPER_F64: gemm<double>(*call, a, b, c, accumulate != 0); break;
       case PIPER_BF16: gemm<piper_bf16, float>(*call, a, b, c, accumulate != 0); break;
@@ -167,7 +187,8 @@ TestApi::TestApi() {
     }
     return 0;
   };
-  api.attend = [](PiperRank*, std::uint32_t, const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse, void*, std::uint64_t) {
+  api.attend = [](PiperRank*, std::uint32_t, const PiperAttend* call, const void* q, const void* k,
+                  const void* v, void* out, void* lse, void*, std::uint64_t) {
     switch (call->dtype) {
       case PIPER_F64: attend<double>(*call, q, k, v, out, lse); break;
       case PIPER_BF16: attend<piper_bf16, float>(*call, q, k, v, out, lse); break;
@@ -175,8 +196,9 @@ TestApi::TestApi() {
     }
     return 0;
   };
-  api.attend_grad = [](PiperRank*, std::uint32_t, const PiperAttend* call, const void* q, const void* k, const void* v, const void*, const void*, const void* dout, void* dq,
-                       void* dk, void* dv, void*, std::uint64_t) {
+  api.attend_grad = [](PiperRank*, std::uint32_t, const PiperAttend* call, const void* q,
+                       const void* k, const void* v, const void*, const void*, const void* dout,
+                       void* dq, void* dk, void* dv, void*, std::uint64_t) {
     switch (call->dtype) {
       case PIPER_F64: attend_grad<double>(*call, q, k, v, dout, dq, dk, dv); break;
       case PIPER_BF16: attend_grad<piper_bf16>(*call, q, k, v, dout, dq, dk, dv); break;
@@ -184,13 +206,15 @@ TestApi::TestApi() {
     }
     return 0;
   };
-  api.fail = [](PiperRank*, std::uint32_t action, const PiperSourceLocation*, const char* message, std::int64_t value) {
+  api.fail = [](PiperRank*, std::uint32_t action, const PiperSourceLocation*, const char* message,
+                std::int64_t value) {
     failures.push_back(std::to_string(action) + ": " + message + ": " + std::to_string(value));
     return 1;
   };
 }
 
-dag::Body make_body(tensor::Graph graph, const std::vector<ValueId>& outputs, std::string_view name) {
+dag::Body make_body(tensor::Graph graph, const std::vector<ValueId>& outputs,
+                    std::string_view name) {
   dag::Body body{graph.context().symbol(name), std::move(graph), {}, {}};
   for (std::size_t v = 0; v < body.graph.values().size(); ++v) {
     if (body.graph.values()[v].def.valid()) continue;
@@ -206,8 +230,9 @@ dag::Body make_body(tensor::Graph graph, const std::vector<ValueId>& outputs, st
   return body;
 }
 
-void KernelRuns::add(std::string what, dag::Body body, std::vector<Array> inputs, std::vector<std::uint8_t> accumulate, double tolerance, const std::vector<int>& in_place,
-                     DropoutMask keeps) {
+void KernelRuns::add(std::string what, dag::Body body, std::vector<Array> inputs,
+                     std::vector<std::uint8_t> accumulate, double tolerance,
+                     const std::vector<int>& in_place, DropoutMask keeps) {
   Case c;
   c.what = std::move(what);
   c.body = std::make_unique<dag::Body>(std::move(body));
@@ -243,7 +268,8 @@ std::vector<unsigned char> KernelRuns::fresh_arena(const Case& c) const {
   for (std::size_t o = 0; o < c.body->outputs.size(); ++o) {
     if (c.accumulate[o] == 0) continue;
     Array old{c.body->graph.type(c.body->outputs[o].value), {}};
-    for (std::int64_t i = 0; i < old.type.elements(); ++i) old.data.push_back(before(static_cast<std::size_t>(i)));
+    for (std::int64_t i = 0; i < old.type.elements(); ++i)
+      old.data.push_back(before(static_cast<std::size_t>(i)));
     write(arena.data() + c.offsets[c.inputs.size() + o], old);
   }
   return arena;
@@ -255,7 +281,8 @@ std::vector<unsigned char> KernelRuns::evaluated(const Case& c) const {
   return arena;
 }
 
-void KernelRuns::evaluate(const Case& c, const backend::KernelBody& kernels, unsigned char* arena) const {
+void KernelRuns::evaluate(const Case& c, const backend::KernelBody& kernels,
+                          unsigned char* arena) const {
   const TestApi api;
   TestRank rank(arena);
   std::vector<void*> operands;
@@ -270,18 +297,25 @@ void KernelRuns::evaluate(const Case& c, const backend::KernelBody& kernels, uns
   EXPECT_EQ(backend::evaluate(kernels, call), 0) << c.what;
 }
 
-void KernelRuns::compare_with_reference(const Case& c, const std::vector<unsigned char>& arena) const {
+void KernelRuns::compare_with_reference(const Case& c,
+                                        const std::vector<unsigned char>& arena) const {
   Evaluator reference(c.body->graph, c.keeps);
-  for (std::size_t i = 0; i < c.inputs.size(); ++i) reference.set(c.body->inputs[i].value, c.inputs[i]);
+  for (std::size_t i = 0; i < c.inputs.size(); ++i)
+    reference.set(c.body->inputs[i].value, c.inputs[i]);
   reference.run();
   for (std::size_t o = 0; o < c.body->outputs.size(); ++o) {
     const Array& expected = reference.get(c.body->outputs[o].value);
     for (std::size_t i = 0; i < expected.data.size(); ++i) {
       const double should = expected.data[i] + (c.accumulate[o] != 0 ? before(i) : 0);
-      const double found = number(arena.data() + c.offsets[c.inputs.size() + o], expected.type.dtype, i);
+      const double found =
+          number(arena.data() + c.offsets[c.inputs.size() + o], expected.type.dtype, i);
       const double difference = std::fabs(found - should);
-      if (difference <= c.tolerance * std::max(1.0, std::fabs(should)) || found == should || (std::isnan(found) && std::isnan(should))) continue;
-      ADD_FAILURE() << c.what << ": output " << o << " element " << i << " is " << found << ", the reference says " << should << "\n" << backend::print(c.kernels);
+      if (difference <= c.tolerance * std::max(1.0, std::fabs(should)) || found == should ||
+          (std::isnan(found) && std::isnan(should)))
+        continue;
+      ADD_FAILURE() << c.what << ": output " << o << " element " << i << " is " << found
+                    << ", the reference says " << should << "\n"
+                    << backend::print(c.kernels);
       return;
     }
   }
@@ -297,8 +331,10 @@ std::string KernelRuns::text() const {
     operands.offsets = c.offsets;
     operands.accumulate = c.accumulate;
     operands.intervals = {&kSamples, 1};
-    calls += "extern \"C\" int run" + std::to_string(i) + "(const PiperApi* api, PiperRank* rank) {\n  static const " + name + "_at at = " +
-             backend::CppBodies::operands(c.kernels, operands) + ";\n  return " + name + "(api, rank, 7, &at);\n}\n";
+    calls += "extern \"C\" int run" + std::to_string(i) +
+             "(const PiperApi* api, PiperRank* rank) {\n  static const " + name +
+             "_at at = " + backend::CppBodies::operands(c.kernels, operands) + ";\n  return " +
+             name + "(api, rank, 7, &at);\n}\n";
   }
   return "#include \"runtime/abi.h\"\n#include \"runtime/kernel_math.h\"\n" + bodies.text() + calls;
 }
@@ -307,7 +343,8 @@ KernelRuns::Run KernelRuns::generated(void* library) const {
   return [=](std::size_t i, const Case& c, std::vector<unsigned char>& arena) {
     const TestApi api;
     TestRank rank(arena.data());
-    auto* run = reinterpret_cast<int (*)(const PiperApi*, PiperRank*)>(dlsym(library, ("run" + std::to_string(i)).c_str()));
+    auto* run = reinterpret_cast<int (*)(const PiperApi*, PiperRank*)>(
+        dlsym(library, ("run" + std::to_string(i)).c_str()));
     ASSERT_NE(run, nullptr);
     EXPECT_EQ(run(&api.api, &rank.rank), 0) << c.what;
   };
@@ -327,15 +364,21 @@ void KernelRuns::compare_all(const Run& run) const {
     for (std::size_t o = 0; o < c.body->outputs.size(); ++o) {
       const tensor::Type& type = c.body->graph.type(c.body->outputs[o].value);
       for (std::int64_t e = 0; e < type.elements(); ++e) {
-        const auto at = c.offsets[c.inputs.size() + o] + static_cast<std::size_t>(e) * tensor::dtype_bytes(type.dtype);
-        if (std::memcmp(arena.data() + at, expected.data() + at, tensor::dtype_bytes(type.dtype)) == 0) continue;
-        ADD_FAILURE() << c.what << ": output " << o << " element " << e << " is " << number(arena.data() + at, type.dtype, 0) << " in generated code, "
-                      << number(expected.data() + at, type.dtype, 0) << " in the evaluator\n" << backend::print(c.kernels);
+        const auto at = c.offsets[c.inputs.size() + o] +
+                        static_cast<std::size_t>(e) * tensor::dtype_bytes(type.dtype);
+        if (std::memcmp(arena.data() + at, expected.data() + at, tensor::dtype_bytes(type.dtype)) ==
+            0)
+          continue;
+        ADD_FAILURE() << c.what << ": output " << o << " element " << e << " is "
+                      << number(arena.data() + at, type.dtype, 0) << " in generated code, "
+                      << number(expected.data() + at, type.dtype, 0) << " in the evaluator\n"
+                      << backend::print(c.kernels);
         o = c.body->outputs.size() - 1;
         break;
       }
     }
-    if (!testing::Test::HasFailure()) ADD_FAILURE() << c.what << ": generated code and evaluator differ outside the outputs";
+    if (!testing::Test::HasFailure())
+      ADD_FAILURE() << c.what << ": generated code and evaluator differ outside the outputs";
   }
 }
 
@@ -343,7 +386,8 @@ void KernelRuns::check(const std::string& flags) {
   std::string reason;
   const std::unique_ptr<TestDevice> device = find_test_device(reason);
   if (!device) GTEST_SKIP() << reason;
-  if (target_ == backend::Target::cpu && !device->is_host()) GTEST_SKIP() << "a test of the CPU, which backend_test runs";
+  if (target_ == backend::Target::cpu && !device->is_host())
+    GTEST_SKIP() << "a test of the CPU, which backend_test runs";
   if (target_ == backend::Target::cuda) {
     DeviceBodies bodies(*device);
     for (const Case& c : cases_) bodies.add(c.kernels);
@@ -361,11 +405,15 @@ void KernelRuns::check(const std::string& flags) {
     return;
   }
   const TemporaryFolder folder;
-  const std::string source = folder.write("bodies.cpp", text()), object = folder.path() / "bodies.so";
+  const std::string source = folder.write("bodies.cpp", text()),
+                    object = folder.path() / "bodies.so";
   ProcessOptions options;
   options.limit = std::chrono::minutes(5);
   const auto built =
-      run_process({"/bin/sh", "-c", std::string("g++ ") + backend::kKernelFlags + " " + flags + " -Wall -Wextra -Werror -shared -fPIC -I. -o " + object + " " + source}, options);
+      run_process({"/bin/sh", "-c",
+                   std::string("g++ ") + backend::kKernelFlags + " " + flags +
+                       " -Wall -Wextra -Werror -shared -fPIC -I. -o " + object + " " + source},
+                  options);
   ASSERT_EQ(built.exit_code, 0) << built.err.substr(0, 4000);
   void* library = dlopen(object.c_str(), RTLD_NOW);
   ASSERT_NE(library, nullptr) << dlerror();
@@ -385,7 +433,8 @@ DropoutMask keeps_as_kernels(const tensor::Type& type, double rate, std::string 
       i /= extent;
     }
     const std::uint64_t first = type.samples() == nullptr ? 0 : KernelRuns::kFirstSample;
-    const auto key = piper_stream_key(KernelRuns::kSeed, PIPER_RANDOM_DROPOUT, KernelRuns::kStep, first + sample, piper_name_hash(name.data(), name.size()));
+    const auto key = piper_stream_key(KernelRuns::kSeed, PIPER_RANDOM_DROPOUT, KernelRuns::kStep,
+                                      first + sample, piper_name_hash(name.data(), name.size()));
     return piper_dropout(1.0, rate, key, element) != 0;
   };
 }

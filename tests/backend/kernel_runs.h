@@ -25,7 +25,8 @@ struct TestApi {
 };
 
 /// A graph as a body: all leaves are input ports, `outputs` are data ports.
-dag::Body make_body(tensor::Graph graph, const std::vector<tensor::ValueId>& outputs, std::string_view name);
+dag::Body make_body(tensor::Graph graph, const std::vector<tensor::ValueId>& outputs,
+                    std::string_view name);
 
 class KernelRuns {
  public:
@@ -34,8 +35,9 @@ class KernelRuns {
   explicit KernelRuns(backend::Target target = backend::Target::cpu) : target_(target) {}
   /// `accumulate`: per output of kind grad, whether the call adds. `tolerance` 0: no comparison
   /// with the reference.
-  void add(std::string what, dag::Body body, std::vector<Array> inputs, std::vector<std::uint8_t> accumulate, double tolerance, const std::vector<int>& in_place = {},
-           DropoutMask keeps = {});
+  void add(std::string what, dag::Body body, std::vector<Array> inputs,
+           std::vector<std::uint8_t> accumulate, double tolerance,
+           const std::vector<int>& in_place = {}, DropoutMask keeps = {});
   /// Evaluates and builds everything; reports differences as test failures. `flags` go to the
   /// compiler of the CPU. Without a device the test is skipped.
   void check(const std::string& flags);

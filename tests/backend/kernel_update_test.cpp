@@ -20,15 +20,18 @@ using tensor::DType;
 using tensor::ValueId;
 
 /// Runs a body whose ports are all f64; outputs in place of inputs are read from there.
-std::vector<std::vector<double>> run(const dag::Body& body, const std::vector<int>& in_place, std::vector<std::vector<double>> inputs) {
+std::vector<std::vector<double>> run(const dag::Body& body, const std::vector<int>& in_place,
+                                     std::vector<std::vector<double>> inputs) {
   const auto kernels = build_kernels(body, backend::Target::cpu, in_place);
   std::vector<std::vector<double>> outputs;
   std::vector<void*> operands;
   for (auto& input : inputs) operands.push_back(input.data());
-  for (const auto& port : body.outputs) outputs.emplace_back(static_cast<std::size_t>(body.graph.type(port.value).elements()), NAN);
+  for (const auto& port : body.outputs)
+    outputs.emplace_back(static_cast<std::size_t>(body.graph.type(port.value).elements()), NAN);
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     const bool placed = o < in_place.size() && in_place[o] >= 0;
-    operands.push_back(placed ? inputs[static_cast<std::size_t>(in_place[o])].data() : outputs[o].data());
+    operands.push_back(placed ? inputs[static_cast<std::size_t>(in_place[o])].data()
+                              : outputs[o].data());
   }
   std::vector<double> scratch(static_cast<std::size_t>(kernels.scratch_bytes) / 8 + 1);
   operands.push_back(scratch.data());
@@ -42,7 +45,8 @@ std::vector<std::vector<double>> run(const dag::Body& body, const std::vector<in
   call.accumulate = accumulate;
   EXPECT_EQ(backend::evaluate(kernels, call), 0);
   for (std::size_t o = 0; o < outputs.size(); ++o) {
-    if (o < in_place.size() && in_place[o] >= 0) outputs[o] = inputs[static_cast<std::size_t>(in_place[o])];
+    if (o < in_place.size() && in_place[o] >= 0)
+      outputs[o] = inputs[static_cast<std::size_t>(in_place[o])];
   }
   return outputs;
 }
@@ -61,14 +65,21 @@ TEST(KernelUpdate, AdamW) {
   optimizer.kind = Optimizer::Kind::adamw;
   optimizer.weight_decay = 0.1;
   const auto update = backend::update_body(context, optimizer, DType::f64, kCount);
-  EXPECT_EQ(backend::kernel_stats(build_kernels(update.body, backend::Target::cpu, update.in_place)).kernels, 1) << backend::print(build_kernels(update.body, backend::Target::cpu, update.in_place));
-  const auto p = numbers(kCount, -1, 0.1), g = numbers(kCount, 0.7, -0.05), m = numbers(kCount, 0.2, 0.01), v = numbers(kCount, 0.3, 0.02);
-  const double rate = 0.01, factor = 0.5, bias1 = 1 - std::pow(0.9, 3), bias2 = 1 - std::pow(0.999, 3);
-  const auto out = run(update.body, update.in_place, {p, g, {rate}, {factor}, m, v, {bias1}, {bias2}});
+  EXPECT_EQ(backend::kernel_stats(build_kernels(update.body, backend::Target::cpu, update.in_place))
+                .kernels,
+            1)
+      << backend::print(build_kernels(update.body, backend::Target::cpu, update.in_place));
+  const auto p = numbers(kCount, -1, 0.1), g = numbers(kCount, 0.7, -0.05),
+             m = numbers(kCount, 0.2, 0.01), v = numbers(kCount, 0.3, 0.02);
+  const double rate = 0.01, factor = 0.5, bias1 = 1 - std::pow(0.9, 3),
+               bias2 = 1 - std::pow(0.999, 3);
+  const auto out =
+      run(update.body, update.in_place, {p, g, {rate}, {factor}, m, v, {bias1}, {bias2}});
   for (std::size_t i = 0; i < kCount; ++i) {
     const double clipped = g[i] * factor;
     const double m2 = 0.9 * m[i] + 0.1 * clipped, v2 = 0.999 * v[i] + 0.001 * clipped * clipped;
-    const double p2 = p[i] * (1 - rate * 0.1) - rate * (m2 / bias1) / (std::sqrt(v2) / std::sqrt(bias2) + 1e-8);
+    const double p2 =
+        p[i] * (1 - rate * 0.1) - rate * (m2 / bias1) / (std::sqrt(v2) / std::sqrt(bias2) + 1e-8);
     ASSERT_NEAR(out[0][i], p2, 1e-13);
     ASSERT_NEAR(out[1][i], m2, 1e-14);
     ASSERT_NEAR(out[2][i], v2, 1e-14);
@@ -83,8 +94,12 @@ TEST(KernelUpdate, Sgd) {
     optimizer.momentum = momentum;
     optimizer.weight_decay = 0.01;
     const auto update = backend::update_body(context, optimizer, DType::f64, kCount);
-    EXPECT_EQ(backend::kernel_stats(build_kernels(update.body, backend::Target::cpu, update.in_place)).kernels, 1);
-    const auto p = numbers(kCount, -1, 0.1), g = numbers(kCount, 0.7, -0.05), m = numbers(kCount, 0.2, 0.01);
+    EXPECT_EQ(
+        backend::kernel_stats(build_kernels(update.body, backend::Target::cpu, update.in_place))
+            .kernels,
+        1);
+    const auto p = numbers(kCount, -1, 0.1), g = numbers(kCount, 0.7, -0.05),
+               m = numbers(kCount, 0.2, 0.01);
     std::vector<std::vector<double>> inputs = {p, g, {0.1}, {1.0}};
     if (momentum != 0) inputs.push_back(m);
     const auto out = run(update.body, update.in_place, inputs);
@@ -113,7 +128,9 @@ TEST(KernelUpdate, NormAndFactor) {
   EXPECT_NEAR(clipped[0][0], std::sqrt(expected), 1e-13);
   EXPECT_NEAR(clipped[1][0], 2.0 / (std::sqrt(expected) + 1e-6), 1e-13);
   EXPECT_EQ(run(backend::norm_body(context, 3, 1e9), {}, {sums[0], sums[1], sums[2]})[1][0], 1.0);
-  EXPECT_EQ(run(backend::norm_body(context, 3, std::nullopt), {}, {sums[0], sums[1], sums[2]})[1][0], 1.0);
+  EXPECT_EQ(
+      run(backend::norm_body(context, 3, std::nullopt), {}, {sums[0], sums[1], sums[2]})[1][0],
+      1.0);
 }
 
 class KernelUpdateOn : public testing::TestWithParam<backend::Target> {};
@@ -136,12 +153,14 @@ TEST_P(KernelUpdateOn, EvaluatorEqualsGeneratedCode) {
         for (double& number : inputs.back().data) number = std::fabs(static_cast<float>(number));
       }
       const auto in_place = update.in_place;
-      runs.add("update", std::move(update.body), inputs, {}, dtype == DType::f64 ? 1e-12 : 1e-5, in_place);
+      runs.add("update", std::move(update.body), inputs, {}, dtype == DType::f64 ? 1e-12 : 1e-5,
+               in_place);
     }
     const std::vector<std::int64_t> elements = {33, 2, 300};
     auto squares = backend::sum_squares_body(context, dtype, elements);
     std::vector<Array> inputs;
-    for (const auto& port : squares.inputs) inputs.push_back(random_array(squares.graph.type(port.value), random));
+    for (const auto& port : squares.inputs)
+      inputs.push_back(random_array(squares.graph.type(port.value), random));
     for (Array& array : inputs) {
       for (double& number : array.data) number = static_cast<float>(number);
     }
@@ -149,22 +168,27 @@ TEST_P(KernelUpdateOn, EvaluatorEqualsGeneratedCode) {
   }
   auto norm = backend::norm_body(context, 40, 1.0);
   std::vector<Array> inputs;
-  for (const auto& port : norm.inputs) inputs.push_back({norm.graph.type(port.value), {random.unit()}});
+  for (const auto& port : norm.inputs)
+    inputs.push_back({norm.graph.type(port.value), {random.unit()}});
   runs.add("norm", std::move(norm), inputs, {}, 1e-12);
   runs.check("-O2 -march=native");
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, KernelUpdateOn, testing::Values(backend::Target::cpu, backend::Target::cuda));
+INSTANTIATE_TEST_SUITE_P(Targets, KernelUpdateOn,
+                         testing::Values(backend::Target::cpu, backend::Target::cuda));
 
 TEST(KernelChecks, IndexOutsideItsTableFailsTheRun) {
   Context context;
   for (const bool target : {false, true}) {
     tensor::Graph graph(context);
-    const tensor::Type table_type = make_type(context, target ? "f64[seq: 3, vocab: 5]" : "f64[vocab: 5, dim: 2]");
+    const tensor::Type table_type =
+        make_type(context, target ? "f64[seq: 3, vocab: 5]" : "f64[vocab: 5, dim: 2]");
     const ValueId table = graph.add_leaf(table_type, context.symbol("table"));
-    const ValueId index = graph.add_leaf(make_type(context, "i64[seq: 3]"), context.symbol("index"));
+    const ValueId index =
+        graph.add_leaf(make_type(context, "i64[seq: 3]"), context.symbol("index"));
     tensor::Builder build(graph);
-    const tensor::Built made = target ? build.cross_entropy(table, index) : build.lookup(table, index);
+    const tensor::Built made =
+        target ? build.cross_entropy(table, index) : build.lookup(table, index);
     ASSERT_TRUE(made) << made.error;
     const dag::Body body = make_body(graph, {made.value}, "check");
     const auto kernels = build_kernels(body);
@@ -172,7 +196,8 @@ TEST(KernelChecks, IndexOutsideItsTableFailsTheRun) {
       std::vector<double> values(15, 1.0), out(6);
       std::vector<std::int64_t> indices = {0, bad, 4};
       std::vector<double> scratch(static_cast<std::size_t>(kernels.scratch_bytes) / 8 + 1);
-      const std::vector<void*> operands = {values.data(), indices.data(), out.data(), scratch.data()};
+      const std::vector<void*> operands = {values.data(), indices.data(), out.data(),
+                                           scratch.data()};
       const TestApi api;
       TestApi::failures.clear();
       PiperRank rank{};
@@ -185,7 +210,10 @@ TEST(KernelChecks, IndexOutsideItsTableFailsTheRun) {
       call.accumulate = accumulate;
       EXPECT_NE(backend::evaluate(kernels, call), 0);
       ASSERT_EQ(TestApi::failures.size(), 1u);
-      EXPECT_EQ(TestApi::failures[0], "11: " + std::string(target ? backend::kTargetOutOfRange : backend::kIndexOutOfRange) + ": " + std::to_string(bad));
+      EXPECT_EQ(
+          TestApi::failures[0],
+          "11: " + std::string(target ? backend::kTargetOutOfRange : backend::kIndexOutOfRange) +
+              ": " + std::to_string(bad));
     }
   }
 }

@@ -16,15 +16,16 @@ namespace piper::test {
 
 /// The results of a run.
 struct ProgramRun {
-  std::vector<double> losses, norms;                     // per step
-  std::map<std::string, std::vector<double>> parameters; // after the last one
-  std::vector<double> held_out;                          // losses of the evaluation program
+  std::vector<double> losses, norms;                      // per step
+  std::map<std::string, std::vector<double>> parameters;  // after the last one
+  std::vector<double> held_out;                           // losses of the evaluation program
 };
 
 class TestProgram {
  public:
   /// Fails the test if the strategy does not compile.
-  TestProgram(Context& context, tensor::Graph model, directive::Strategy strategy, bool evaluation = false);
+  TestProgram(Context& context, tensor::Graph model, directive::Strategy strategy,
+              bool evaluation = false);
 
   explicit operator bool() const { return training_.has_value(); }
   const dag::Dag& training() const { return *training_; }
@@ -39,6 +40,7 @@ class TestProgram {
 };
 
 /// Two stages of a small GPT on pp 2 x dp 2, 1F1B over four microbatches, gradients clipped.
-TestProgram gpt_program(Context& context, tensor::DType dtype = tensor::DType::f64, bool evaluation = false);
+TestProgram gpt_program(Context& context, tensor::DType dtype = tensor::DType::f64,
+                        bool evaluation = false);
 
 }  // namespace piper::test

@@ -27,7 +27,8 @@ using backend::JobOptions;
 
 /// Bit for bit: NaN counts as equal to itself, 0 and -0 as different.
 bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
-  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
 }
 
 void expect_same(const ProgramRun& a, const ProgramRun& b, const std::string& what) {
@@ -35,16 +36,20 @@ void expect_same(const ProgramRun& a, const ProgramRun& b, const std::string& wh
   EXPECT_TRUE(same_bits(a.norms, b.norms)) << what;
   EXPECT_TRUE(same_bits(a.held_out, b.held_out)) << what;
   EXPECT_EQ(a.parameters.size(), b.parameters.size()) << what;
-  for (const auto& [name, values] : a.parameters) EXPECT_TRUE(b.parameters.contains(name) && same_bits(values, b.parameters.at(name))) << what << ", " << name;
+  for (const auto& [name, values] : a.parameters)
+    EXPECT_TRUE(b.parameters.contains(name) && same_bits(values, b.parameters.at(name)))
+        << what << ", " << name;
 }
 
 double distance(const ProgramRun& a, const ProgramRun& b) {
   double worst = 0;
-  for (std::size_t i = 0; i < a.losses.size(); ++i) worst = std::max(worst, std::abs(a.losses[i] - b.losses[i]));
+  for (std::size_t i = 0; i < a.losses.size(); ++i)
+    worst = std::max(worst, std::abs(a.losses[i] - b.losses[i]));
   for (const auto& [name, values] : a.parameters) {
     const auto other = b.parameters.find(name);
     if (other == b.parameters.end() || other->second.size() != values.size()) return INFINITY;
-    for (std::size_t i = 0; i < values.size(); ++i) worst = std::max(worst, std::abs(values[i] - other->second[i]));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      worst = std::max(worst, std::abs(values[i] - other->second[i]));
   }
   return worst;
 }
@@ -58,14 +63,16 @@ TEST(Interpreter, FourDevicesComputeWhatOneDoes) {
   build.split({{"mb", 8}}).place({}, {{"pp", 0}}).clip(0.05);
   TestProgram one(other, small_gpt(other, {.layers = 2, .batch = 8}), build.strategy(), true);
   ASSERT_TRUE(one);
-  const ProgramRun a = four.run({.engine = Engine::interpreter}, 3), b = one.run({.engine = Engine::interpreter}, 3);
+  const ProgramRun a = four.run({.engine = Engine::interpreter}, 3),
+                   b = one.run({.engine = Engine::interpreter}, 3);
   ASSERT_EQ(a.losses.size(), 3u);
   ASSERT_FALSE(a.parameters.empty());
   EXPECT_NE(a.losses[0], a.losses[2]);
   EXPECT_GT(a.norms[0], 0.05);  // clipping does something
   EXPECT_LT(distance(a, b), 1e-12);
   ASSERT_EQ(a.held_out.size(), b.held_out.size());
-  for (std::size_t i = 0; i < a.held_out.size(); ++i) EXPECT_NEAR(a.held_out[i], b.held_out[i], 1e-12);
+  for (std::size_t i = 0; i < a.held_out.size(); ++i)
+    EXPECT_NEAR(a.held_out[i], b.held_out[i], 1e-12);
 }
 
 TEST(DeviceProgram, RanksOfARoleShareOneProgram) {
@@ -112,12 +119,16 @@ TEST(DeviceProgram, RanksHaveTheIntervalsThatAxesLeave) {
   ASSERT_TRUE(program);
   const backend::ProgramSet set = backend::make_programs(program.training());
   backend::DeviceProgram role = set.roles[1];  // of ranks 2 and 3: at (1, 0) and (1, 1)
-  role.intervals = {{{full_interval(12), {}}, 12}, {{full_interval(12), {0, 1}}, 3}, {{full_interval(12), {1, 0}}, 3}};
+  role.intervals = {{{full_interval(12), {}}, 12},
+                    {{full_interval(12), {0, 1}}, 3},
+                    {{full_interval(12), {1, 0}}, 3}};
   backend::CommunicatorIds ids(program.training(), 0);
   const auto intervals = [&](std::uint64_t rank) {
     std::vector<Interval> own;
-    for (const PiperInterval& each : backend::RankTables(program.training(), role, ids, rank).intervals) {
-      own.push_back({static_cast<std::int64_t>(each.first), static_cast<std::int64_t>(each.extent), static_cast<std::int64_t>(each.global)});
+    for (const PiperInterval& each :
+         backend::RankTables(program.training(), role, ids, rank).intervals) {
+      own.push_back({static_cast<std::int64_t>(each.first), static_cast<std::int64_t>(each.extent),
+                     static_cast<std::int64_t>(each.global)});
     }
     return own;
   };
@@ -146,9 +157,11 @@ TEST(DeviceProgram, MoreReplicasGiveTheSameProgram) {
     Context context;
     StrategyBuilder build(context, {{"pp", 2}, {"dp", replicas}});
     build.line(2, 1).replicate({"dp"});
-    TestProgram program(context, small_gpt(context, {.layers = 2, .batch = batch, .ignore = 0}), build.strategy());
+    TestProgram program(context, small_gpt(context, {.layers = 2, .batch = batch, .ignore = 0}),
+                        build.strategy());
     std::string source;
-    for (const backend::DeviceProgram& role : backend::make_programs(program.training()).roles) source += role.hash;
+    for (const backend::DeviceProgram& role : backend::make_programs(program.training()).roles)
+      source += role.hash;
     return source;
   };
   const std::string two = hash(2, 8);
@@ -166,7 +179,9 @@ TEST(DeviceProgram, WhoseProductsIsPartOfTheHash) {
   TestProgram program(context, mlp_chain(context, {.layers = 2}), build.strategy());
   const auto hash = [&](const char* products) {
     DiagnosticSink sink(context.locations);
-    const auto job = backend::make_job(program.training(), nullptr, {.engine = backend::Engine::interpreter, .products = products}, sink);
+    const auto job =
+        backend::make_job(program.training(), nullptr,
+                          {.engine = backend::Engine::interpreter, .products = products}, sink);
     return std::string(job->tables().ranks[0].program->hash);
   };
   EXPECT_EQ(hash("MKL").size(), 32u);
@@ -178,14 +193,19 @@ TEST(DeviceProgram, PrintsAndEmitsAsGoldens) {
   Context context;
   StrategyBuilder build(context, {{"pp", 2}});
   build.line(2, 2).one_f_one_b(2, 2).edit().settings.dtype = tensor::DType::f32;
-  TestProgram program(context, mlp_chain(context, {.layers = 2, .batch = 4, .dim = 2, .hidden = 3, .dtype = tensor::DType::f32}), build.strategy());
+  TestProgram program(
+      context,
+      mlp_chain(context,
+                {.layers = 2, .batch = 4, .dim = 2, .hidden = 3, .dtype = tensor::DType::f32}),
+      build.strategy());
   ASSERT_TRUE(program);
   const backend::ProgramSet set = backend::make_programs(program.training());
   ASSERT_EQ(set.roles.size(), 2u);
   std::string text;
   for (const backend::DeviceProgram& role : set.roles) text += print(role, set.bodies) + "\n";
   expect_golden("tests/backend/testdata/program/two_stages.program", text);
-  expect_golden("tests/backend/testdata/program/two_stages.pp1.cpp.txt", emit_program(set.roles[1], set.bodies));
+  expect_golden("tests/backend/testdata/program/two_stages.pp1.cpp.txt",
+                emit_program(set.roles[1], set.bodies));
 }
 
 TEST(DeviceProgram, APlanReadFromItsTextGivesTheSameProgram) {
@@ -201,9 +221,12 @@ TEST(DeviceProgram, APlanReadFromItsTextGivesTheSameProgram) {
     const FileId file = other.locations.files().add("plan.pir", dag::print(program.training()));
     const std::optional<dag::Dag> read = dag::parse(file, other, sink);
     ASSERT_TRUE(read) << drawn.source;
-    const backend::ProgramSet written = backend::make_programs(program.training()), again = backend::make_programs(*read);
+    const backend::ProgramSet written = backend::make_programs(program.training()),
+                              again = backend::make_programs(*read);
     ASSERT_EQ(written.roles.size(), again.roles.size());
-    for (std::size_t r = 0; r < written.roles.size(); ++r) EXPECT_EQ(print(written.roles[r], written.bodies), print(again.roles[r], again.bodies)) << drawn.source;
+    for (std::size_t r = 0; r < written.roles.size(); ++r)
+      EXPECT_EQ(print(written.roles[r], written.bodies), print(again.roles[r], again.bodies))
+          << drawn.source;
   });
   EXPECT_GE(planned, 1u);
 }
@@ -217,7 +240,8 @@ TEST(Generated, ComputesTheInterpretersBits) {
     JobOptions options;
     options.jit.cache_folder = cache.path();
     ASSERT_TRUE(program.job(options)->generated());
-    const ProgramRun generated = program.run(options, 4), interpreted = program.run({.engine = Engine::interpreter}, 4);
+    const ProgramRun generated = program.run(options, 4),
+                     interpreted = program.run({.engine = Engine::interpreter}, 4);
     ASSERT_EQ(generated.losses.size(), 4u);
     expect_same(generated, interpreted, std::string(tensor::dtype_name(dtype)));
     EXPECT_TRUE(program.sink.empty());
@@ -230,11 +254,14 @@ TEST(Generated, ALongStepIsALoop) {
   Context context;
   StrategyBuilder build(context, {{"pp", 1}});
   build.split({{"mb", 256}}).place({}, {{"pp", 0}});
-  TestProgram program(context, mlp_chain(context, {.layers = 1, .batch = 256, .dim = 2, .hidden = 3}), build.strategy());
+  TestProgram program(context,
+                      mlp_chain(context, {.layers = 1, .batch = 256, .dim = 2, .hidden = 3}),
+                      build.strategy());
   ASSERT_TRUE(program);
   const backend::ProgramSet set = backend::make_programs(program.training());
   ASSERT_GT(set.roles[0].streams[0].action_of.size(), backend::kStraightLine);
-  EXPECT_NE(emit_program(set.roles[0], set.bodies).find("static const Action schedule[]"), std::string::npos);
+  EXPECT_NE(emit_program(set.roles[0], set.bodies).find("static const Action schedule[]"),
+            std::string::npos);
   JobOptions options;
   options.jit.cache_folder = cache.path();
   expect_same(program.run(options, 2), program.run({.engine = Engine::interpreter}, 2), "loop");
@@ -245,7 +272,9 @@ TEST(Generated, ANormOverManyParametersHasScratch) {
   Context context;
   StrategyBuilder build(context, {{"pp", 1}});
   build.split({{"mb", 2}}).place({}, {{"pp", 0}}).clip(0.01);
-  TestProgram program(context, mlp_chain(context, {.layers = 14, .batch = 4, .dim = 2, .hidden = 2}), build.strategy());
+  TestProgram program(context,
+                      mlp_chain(context, {.layers = 14, .batch = 4, .dim = 2, .hidden = 2}),
+                      build.strategy());
   ASSERT_TRUE(program);
   JobOptions options;
   options.jit.cache_folder = cache.path();
@@ -264,7 +293,8 @@ TEST(Generated, RandomProgramsComputeTheInterpretersBits) {
     if (!program) return;
     JobOptions options;
     options.jit.cache_folder = cache.path();
-    expect_same(program.run(options, 2), program.run({.engine = Engine::interpreter}, 2), drawn.source);
+    expect_same(program.run(options, 2), program.run({.engine = Engine::interpreter}, 2),
+                drawn.source);
   });
 }
 

@@ -44,17 +44,60 @@ TEST(ProgramTrust, FoldersThatAnotherUserCanChange) {
       {"nothing is there", [](const fs::path&) {}, ""},
       {"readable by all", [](const fs::path& top) { make(top / "up/cache", 0755); }, ""},
       {"a sticky folder above", [](const fs::path& top) { make(top / "up", 01777); }, ""},
-      {"a link", [](const fs::path& top) { make(top / "real", 0700); make(top / "up", 0700); fs::create_symlink("../real", top / "up/cache"); }, ""},
-      {"the group writes", [](const fs::path& top) { make(top / "up/cache", 0775); }, "up/cache` can be written by its group (mode 0775)"},
-      {"all write", [](const fs::path& top) { make(top / "up/cache", 0757); }, "up/cache` can be written by all users (mode 0757)"},
-      {"all write, sticky", [](const fs::path& top) { make(top / "up/cache", 01777); }, "up/cache` can be written by all users (mode 1777)"},
-      {"all write above", [](const fs::path& top) { make(top / "up/cache", 0700); make(top / "up", 0777); }, "up` can be written by all users (mode 0777)"},
-      {"a link to where all write", [](const fs::path& top) { make(top / "real", 0777); make(top / "up", 0700); fs::create_symlink("../real", top / "up/cache"); }, "real` can be written by all users (mode 0777)"},
-      {"a link through where all write", [](const fs::path& top) { make(top / "open/real", 0700); make(top / "open", 0777); make(top / "up", 0700); fs::create_symlink(top / "open/real", top / "up/cache"); },
+      {"a link",
+       [](const fs::path& top) {
+         make(top / "real", 0700);
+         make(top / "up", 0700);
+         fs::create_symlink("../real", top / "up/cache");
+       },
+       ""},
+      {"the group writes", [](const fs::path& top) { make(top / "up/cache", 0775); },
+       "up/cache` can be written by its group (mode 0775)"},
+      {"all write", [](const fs::path& top) { make(top / "up/cache", 0757); },
+       "up/cache` can be written by all users (mode 0757)"},
+      {"all write, sticky", [](const fs::path& top) { make(top / "up/cache", 01777); },
+       "up/cache` can be written by all users (mode 1777)"},
+      {"all write above",
+       [](const fs::path& top) {
+         make(top / "up/cache", 0700);
+         make(top / "up", 0777);
+       },
+       "up` can be written by all users (mode 0777)"},
+      {"a link to where all write",
+       [](const fs::path& top) {
+         make(top / "real", 0777);
+         make(top / "up", 0700);
+         fs::create_symlink("../real", top / "up/cache");
+       },
+       "real` can be written by all users (mode 0777)"},
+      {"a link through where all write",
+       [](const fs::path& top) {
+         make(top / "open/real", 0700);
+         make(top / "open", 0777);
+         make(top / "up", 0700);
+         fs::create_symlink(top / "open/real", top / "up/cache");
+       },
        "open` can be written by all users (mode 0777)"},
-      {"another's", [](const fs::path& top) { make(top / "up/cache", 0700); give_away(top / "up/cache"); }, "up/cache` belongs to user 65533", true},
-      {"another's above", [](const fs::path& top) { make(top / "up/cache", 0700); give_away(top / "up"); }, "up` belongs to user 65533", true},
-      {"another's link", [](const fs::path& top) { make(top / "real", 0700); make(top / "up", 01777); fs::create_symlink("../real", top / "up/cache"); give_away(top / "up/cache"); }, "up/cache` belongs to user 65533", true},
+      {"another's",
+       [](const fs::path& top) {
+         make(top / "up/cache", 0700);
+         give_away(top / "up/cache");
+       },
+       "up/cache` belongs to user 65533", true},
+      {"another's above",
+       [](const fs::path& top) {
+         make(top / "up/cache", 0700);
+         give_away(top / "up");
+       },
+       "up` belongs to user 65533", true},
+      {"another's link",
+       [](const fs::path& top) {
+         make(top / "real", 0700);
+         make(top / "up", 01777);
+         fs::create_symlink("../real", top / "up/cache");
+         give_away(top / "up/cache");
+       },
+       "up/cache` belongs to user 65533", true},
   };
   for (const Row& row : rows) {
     if (row.root && geteuid() != 0) continue;
@@ -78,7 +121,8 @@ TEST(ProgramTrust, MissingFoldersAreMadeForThisUserAlone) {
   const ObjectCache cache(top.path() / "a/b/cache");
   umask(before);
   ASSERT_FALSE(cache.error());
-  for (const char* name : {"a", "a/b", "a/b/cache"}) EXPECT_EQ(fs::status(top.path() / name).permissions(), fs::perms::owner_all) << name;
+  for (const char* name : {"a", "a/b", "a/b/cache"})
+    EXPECT_EQ(fs::status(top.path() / name).permissions(), fs::perms::owner_all) << name;
 }
 
 // A user who knows the name of a file in the making cannot redirect it through a link.
@@ -88,7 +132,9 @@ TEST(ProgramTrust, FilesInTheMakingFollowNoLink) {
   const ObjectCache cache(top.path() / "cache");
   const std::string aside = cache.path_aside("a.cpp");
   const std::size_t digits = aside.rfind(".part"), count = aside.rfind('.', digits - 1) + 1;
-  const std::string next = aside.substr(0, count) + std::to_string(std::stoul(aside.substr(count, digits - count)) + 1) + ".part";
+  const std::string next = aside.substr(0, count) +
+                           std::to_string(std::stoul(aside.substr(count, digits - count)) + 1) +
+                           ".part";
   fs::create_symlink(victim, next);
   EXPECT_FALSE(cache.store_text("a.cpp", "text"));
   EXPECT_EQ(read_text(victim), "as it was");
@@ -158,8 +204,11 @@ TEST_F(CacheOfObjects, ARefusedFolderIsNotUsedAtAll) {
     const auto was = fs::status(open).permissions();
     ASSERT_EQ(chmod(open.c_str(), 0777), 0);
     ASSERT_EQ(build(), Built::done);
-    expect_refused("the cache folder `" + cache.string() + "` is not used: `" + open.string() + "` can be written by all users (mode 0777); programs are built in a temporary folder, again in every run");
-    EXPECT_EQ(sink->sorted()[0].hint, "`chmod go-w " + open.string() + "`, or set `PIPER_CACHE` to a folder of your own");
+    expect_refused(
+        "the cache folder `" + cache.string() + "` is not used: `" + open.string() +
+        "` can be written by all users (mode 0777); programs are built in a temporary folder, again in every run");
+    EXPECT_EQ(sink->sorted()[0].hint,
+              "`chmod go-w " + open.string() + "`, or set `PIPER_CACHE` to a folder of your own");
     EXPECT_NE(loaded[0].path(), object);
     EXPECT_FALSE(loaded[0].from_cache());
     fs::permissions(open, was);

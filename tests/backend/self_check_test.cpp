@@ -36,7 +36,8 @@ class SelfCheck : public testing::Test {
   }
   int objects() const {
     int count = 0;
-    for (const auto& entry : fs::directory_iterator(folder.path() / "cache")) count += entry.path().extension() == ".so";
+    for (const auto& entry : fs::directory_iterator(folder.path() / "cache"))
+      count += entry.path().extension() == ".so";
     return count;
   }
 
@@ -59,9 +60,10 @@ TEST_F(SelfCheck, IsBuiltOncePerCache) {
 // A compiler that changes a constant, and a flag that lets one add in another order: also where the
 // object was built by an earlier run.
 TEST_F(SelfCheck, ACompilerWithOtherNumbersIsNotUsed) {
-  const std::string changing = folder.write("changing",
-                                            "#!/bin/sh\nif [ \"$1\" = --version ]; then echo changing; exit 0; fi\n"
-                                            "for a; do case $a in */self_check*.cpp) sed -i 's/0\\.125/0.25/' \"$a\";; esac; done\nexec g++ \"$@\"\n");
+  const std::string changing = folder.write(
+      "changing",
+      "#!/bin/sh\nif [ \"$1\" = --version ]; then echo changing; exit 0; fi\n"
+      "for a; do case $a in */self_check*.cpp) sed -i 's/0\\.125/0.25/' \"$a\";; esac; done\nexec g++ \"$@\"\n");
   chmod(changing.c_str(), 0755);
   for (const std::string& compiler : {changing, std::string("g++ -ffast-math")}) {
     for (int run = 0; run < 2; ++run) {
@@ -74,7 +76,8 @@ TEST_F(SelfCheck, ACompilerWithOtherNumbersIsNotUsed) {
       EXPECT_THAT(said.message, HasSubstr("the interpreter runs the program"));
       const std::size_t object = said.hint.find(folder.path().string());
       ASSERT_NE(object, std::string::npos) << said.hint;
-      EXPECT_TRUE(fs::exists(said.hint.substr(object, said.hint.find('`', object) - object))) << said.hint;
+      EXPECT_TRUE(fs::exists(said.hint.substr(object, said.hint.find('`', object) - object)))
+          << said.hint;
     }
   }
   // Objects of such a compiler in the cache are not used with another one.
@@ -91,10 +94,13 @@ TEST_F(SelfCheck, ACompilerWithOtherNumbersIsNotUsed) {
 // vectors: it shows that programs only copy or clear in such pieces, with every element at its own
 // position.
 TEST_F(SelfCheck, NothingMovesWithinVectorsOf512Bits) {
-  static const std::regex moves("\tv(perm|shuf|pshuf|unpck|punpck|align|palign|blend|pblend|insert|extract)[^\n]*%zmm");
+  static const std::regex moves(
+      "\tv(perm|shuf|pshuf|unpck|punpck|align|palign|blend|pblend|insert|extract)[^\n]*%zmm");
   const std::string source = folder.write("check.cpp", backend::SelfCheck().source());
   const auto assembly = [&](const std::string& flags) {
-    const ProcessResult made = run_process({"/bin/sh", "-c", std::string("g++ ") + backend::kKernelFlags + " " + flags + " -march=x86-64-v4 -I. -S -o - " + source});
+    const ProcessResult made = run_process({"/bin/sh", "-c",
+                                            std::string("g++ ") + backend::kKernelFlags + " " +
+                                                flags + " -march=x86-64-v4 -I. -S -o - " + source});
     EXPECT_EQ(made.exit_code, 0) << made.err;
     return made.out;
   };

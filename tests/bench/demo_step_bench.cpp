@@ -41,7 +41,8 @@ class Duel {
   std::unique_ptr<tools::TrainJob> job_;
   std::unique_ptr<runtime::StepData> data_;
   std::unique_ptr<EagerGpt> eager_;
-  std::vector<std::int64_t> tokens_ = std::vector<std::int64_t>(kBatch * kSizes.seq), targets_ = tokens_;
+  std::vector<std::int64_t> tokens_ = std::vector<std::int64_t>(kBatch * kSizes.seq),
+                            targets_ = tokens_;
 };
 
 bool Duel::open(std::uint32_t threads_of_one) {
@@ -49,7 +50,8 @@ bool Duel::open(std::uint32_t threads_of_one) {
     if (threads_of_one != 0) demo_.use_one_device();
     auto options = tools::prepare_train(demo_.session(), demo_.subject());
     if (options && threads_of_one != 0) options->threads = threads_of_one;
-    if (options) job_ = tools::make_train_job(demo_.session(), demo_.subject(), false, *options, "", nullptr);
+    if (options)
+      job_ = tools::make_train_job(demo_.session(), demo_.subject(), false, *options, "", nullptr);
   }
   if (!job_ || !job_->job->generated()) {
     error = demo_.error();
@@ -57,18 +59,21 @@ bool Duel::open(std::uint32_t threads_of_one) {
   }
   const PiperJob& job = job_->job->tables();
   runtime::Failure failure;
-  data_ = runtime::open_data(job.data, {job.inputs, job.num_inputs}, job.seed, runtime::DataUse::training, failure);
+  data_ = runtime::open_data(job.data, {job.inputs, job.num_inputs}, job.seed,
+                             runtime::DataUse::training, failure);
   if (!data_) {
     error = failure.message;
     return false;
   }
-  if (job.num_inputs != 2 || std::string(job.inputs[0].name) != "tokens" || job.samples_per_step != kBatch ||
+  if (job.num_inputs != 2 || std::string(job.inputs[0].name) != "tokens" ||
+      job.samples_per_step != kBatch ||
       job_->executor->parameter_names().size() != 4 + 8 * kSizes.layers) {
     error = "the demo's program is not the one that the eager model was written after";
     return false;
   }
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-  threads = static_cast<int>(threads_of_one != 0 ? threads_of_one : std::min<unsigned>(job.num_ranks, cores));
+  threads = static_cast<int>(threads_of_one != 0 ? threads_of_one
+                                                 : std::min<unsigned>(job.num_ranks, cores));
   eager_ = std::make_unique<EagerGpt>(kSizes, threads, [&](const std::string& name) {
     const auto read = job_->executor->read_parameter(name, runtime::ParamTensor::values);
     return read ? read->values : std::vector<double>();
@@ -80,10 +85,11 @@ bool Duel::turn(Cost& piper, Cost& eager) {
   std::vector<Step> steps;
   runtime::RunResult result;
   piper = measure([&] {
-    result = job_->executor->run(runtime::Phase::training, kStepsPerTurn, [&](const runtime::StepRecord& record) {
-      steps.push_back({record.step, record.loss, record.learning_rate});
-      return std::nullopt;
-    });
+    result = job_->executor->run(
+        runtime::Phase::training, kStepsPerTurn, [&](const runtime::StepRecord& record) {
+          steps.push_back({record.step, record.loss, record.learning_rate});
+          return std::nullopt;
+        });
   });
   if (result.failure) {
     error = runtime::describe(*result.failure);
@@ -97,11 +103,13 @@ bool Duel::turn(Cost& piper, Cost& eager) {
       losses.push_back(eager_->step(tokens_.data(), targets_.data(), kBatch, step.learning_rate));
     }
   });
-  for (std::size_t i = 0; i < steps.size(); ++i) loss_difference = std::max(loss_difference, std::abs(steps[i].loss - losses[i]) / losses[i]);
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    loss_difference = std::max(loss_difference, std::abs(steps[i].loss - losses[i]) / losses[i]);
   // f32 in another order of summation differs by about 2e-7, an optimizer without weight decay by
   // 8e-6.
   if (loss_difference < 3e-6) return true;
-  error = "the two do not compute the same training: their losses differ by " + std::to_string(loss_difference);
+  error = "the two do not compute the same training: their losses differ by " +
+          std::to_string(loss_difference);
   return false;
 }
 
@@ -110,7 +118,8 @@ void BM_DemoStep(benchmark::State& state) {
   Duel duel;
   Cost piper, eager;
   // The first turn touches all memory and starts all threads.
-  if (!duel.open(static_cast<std::uint32_t>(state.range(0))) || !duel.turn(piper, eager)) return state.SkipWithError(duel.error.c_str());
+  if (!duel.open(static_cast<std::uint32_t>(state.range(0))) || !duel.turn(piper, eager))
+    return state.SkipWithError(duel.error.c_str());
   std::vector<double> piper_wall, piper_cpu, eager_wall, eager_cpu, wall_ratio, cpu_ratio;
   for (auto _ : state) {
     if (!duel.turn(piper, eager)) return state.SkipWithError(duel.error.c_str());
@@ -133,7 +142,14 @@ void BM_DemoStep(benchmark::State& state) {
   state.counters["largest_loss_difference"] = duel.loss_difference;
 }
 
-BENCHMARK(BM_DemoStep)->ArgName("threads")->Arg(0)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->UseManualTime()->Iterations(7);
+BENCHMARK(BM_DemoStep)
+    ->ArgName("threads")
+    ->Arg(0)
+    ->Arg(1)
+    ->Arg(2)
+    ->Unit(benchmark::kMillisecond)
+    ->UseManualTime()
+    ->Iterations(7);
 
 }  // namespace
 }  // namespace piper::bench

@@ -53,12 +53,15 @@ struct EagerGpt::Model {
   at::Tensor token, position, head_gain, head;
   std::vector<Block> blocks;
 
-  at::Tensor add(const std::function<std::vector<double>(const std::string&)>& read, const std::string& name, std::vector<std::int64_t> dims) {
+  at::Tensor add(const std::function<std::vector<double>(const std::string&)>& read,
+                 const std::string& name, std::vector<std::int64_t> dims) {
     std::vector<double> values = read(name);
     std::int64_t elements = 1;
     for (const std::int64_t extent : dims) elements *= extent;
-    TORCH_CHECK(static_cast<std::int64_t>(values.size()) == elements, name, " has ", values.size(), " elements");
-    at::Tensor weight = at::from_blob(values.data(), dims, at::kDouble).to(at::kFloat).requires_grad_();
+    TORCH_CHECK(static_cast<std::int64_t>(values.size()) == elements, name, " has ", values.size(),
+                " elements");
+    at::Tensor weight =
+        at::from_blob(values.data(), dims, at::kDouble).to(at::kFloat).requires_grad_();
     weights.push_back(weight);
     moments1.push_back(at::zeros_like(weight));
     moments2.push_back(at::zeros_like(weight));
@@ -66,14 +69,19 @@ struct EagerGpt::Model {
     return weight;
   }
 
-  at::Tensor norm(const at::Tensor& x, const at::Tensor& gain) const { return at::rms_norm(x, {sizes.dim}, gain, 1e-6); }
+  at::Tensor norm(const at::Tensor& x, const at::Tensor& gain) const {
+    return at::rms_norm(x, {sizes.dim}, gain, 1e-6);
+  }
 
   at::Tensor attention(const at::Tensor& x, const Block& block) const {
     // [batch, seq, dim] -> [batch, head, seq, width]
     const auto heads = [&](const at::Tensor& weight) {
-      return at::matmul(x, weight).view({x.size(0), sizes.seq, sizes.heads, sizes.dim / sizes.heads}).transpose(1, 2);
+      return at::matmul(x, weight)
+          .view({x.size(0), sizes.seq, sizes.heads, sizes.dim / sizes.heads})
+          .transpose(1, 2);
     };
-    const at::Tensor y = at::scaled_dot_product_attention(heads(block.q), heads(block.k), heads(block.v), {}, 0.0, true);
+    const at::Tensor y = at::scaled_dot_product_attention(heads(block.q), heads(block.k),
+                                                          heads(block.v), {}, 0.0, true);
     return at::matmul(y.transpose(1, 2).reshape(x.sizes()), block.out);
   }
 
@@ -94,12 +102,14 @@ struct EagerGpt::Model {
     const at::Tensor total = at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients)));
     at::_foreach_mul_(gradients, (1.0 / (total + 1e-6)).clamp_max(1.0));
     at::_foreach_add_(counts, 1);
-    at::_fused_adamw_(weights, gradients, moments1, moments2, {}, counts, learning_rate, 0.9, 0.999, 0.1, 1e-8, false, false);
+    at::_fused_adamw_(weights, gradients, moments1, moments2, {}, counts, learning_rate, 0.9, 0.999,
+                      0.1, 1e-8, false, false);
     for (at::Tensor& weight : weights) weight.mutable_grad().reset();
   }
 };
 
-EagerGpt::EagerGpt(const Sizes& sizes, int threads, const std::function<std::vector<double>(const std::string&)>& read)
+EagerGpt::EagerGpt(const Sizes& sizes, int threads,
+                   const std::function<std::vector<double>(const std::string&)>& read)
     : model_(std::make_unique<Model>()) {
   const EagerScope scope;
   Model& model = *model_;
@@ -109,7 +119,9 @@ EagerGpt::EagerGpt(const Sizes& sizes, int threads, const std::function<std::vec
   model.token = model.add(read, "embed.0.token", {sizes.vocab, dim});
   model.position = model.add(read, "embed.0.position", {sizes.seq, dim});
   for (std::int64_t l = 0; l < sizes.layers; ++l) {
-    const auto add = [&](const char* name, std::vector<std::int64_t> dims) { return model.add(read, "block." + std::to_string(l) + "." + name, std::move(dims)); };
+    const auto add = [&](const char* name, std::vector<std::int64_t> dims) {
+      return model.add(read, "block." + std::to_string(l) + "." + name, std::move(dims));
+    };
     Block& block = model.blocks.emplace_back();
     block.attention_gain = add("norm.0.gain", {dim});
     block.q = add("attention.0.q", {dim, dim});
@@ -126,11 +138,14 @@ EagerGpt::EagerGpt(const Sizes& sizes, int threads, const std::function<std::vec
 
 EagerGpt::~EagerGpt() = default;
 
-double EagerGpt::step(const std::int64_t* tokens, const std::int64_t* targets, std::int64_t batch, double learning_rate) {
+double EagerGpt::step(const std::int64_t* tokens, const std::int64_t* targets, std::int64_t batch,
+                      double learning_rate) {
   Model& model = *model_;
   const EagerScope scope;
   at::set_num_threads(model.threads);
-  const auto view = [&](const std::int64_t* from) { return at::from_blob(const_cast<std::int64_t*>(from), {batch, model.sizes.seq}, at::kLong); };
+  const auto view = [&](const std::int64_t* from) {
+    return at::from_blob(const_cast<std::int64_t*>(from), {batch, model.sizes.seq}, at::kLong);
+  };
   const at::Tensor loss = model.loss(view(tokens), view(targets));
   loss.backward();
   model.update(learning_rate);

@@ -24,12 +24,14 @@ class EagerGpt {
 
   /// `read` gives the first values of a parameter by its name in the `.pipe` program, row-major;
   /// throws c10::Error if their number is wrong. `threads`: of every operator.
-  EagerGpt(const Sizes& sizes, int threads, const std::function<std::vector<double>(const std::string&)>& read);
+  EagerGpt(const Sizes& sizes, int threads,
+           const std::function<std::vector<double>(const std::string&)>& read);
   ~EagerGpt();
 
   /// One training step on `batch` samples of `seq` tokens, [batch, seq]; gives the loss before the
   /// update.
-  double step(const std::int64_t* tokens, const std::int64_t* targets, std::int64_t batch, double learning_rate);
+  double step(const std::int64_t* tokens, const std::int64_t* targets, std::int64_t batch,
+              double learning_rate);
 
  private:
   struct Model;

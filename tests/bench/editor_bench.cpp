@@ -38,7 +38,8 @@ std::string declarations_of(const std::filesystem::path& path) {
 std::string schedules() {
   std::vector<std::filesystem::path> paths;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("stdlib/schedules", error)) paths.push_back(entry.path());
+  for (const auto& entry : std::filesystem::directory_iterator("stdlib/schedules", error))
+    paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());
   std::string text;
   for (const auto& path : paths) text += declarations_of(path);
@@ -49,8 +50,10 @@ std::string schedules() {
 std::string renamed(const std::string& text) {
   std::string copy = text;
   const std::regex declaration("(?:^|\n)(?:schedule|def|model) (\\w+)");
-  for (auto at = std::sregex_iterator(text.begin(), text.end(), declaration); at != std::sregex_iterator(); ++at) {
-    copy = std::regex_replace(copy, std::regex("\\b" + (*at)[1].str() + "\\b(?=\\()"), (*at)[1].str() + "_2");
+  for (auto at = std::sregex_iterator(text.begin(), text.end(), declaration);
+       at != std::sregex_iterator(); ++at) {
+    copy = std::regex_replace(copy, std::regex("\\b" + (*at)[1].str() + "\\b(?=\\()"),
+                              (*at)[1].str() + "_2");
   }
   return copy;
 }
@@ -79,7 +82,8 @@ std::vector<Action> recorded_session() {
 }
 
 double milliseconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
+      .count();
 }
 
 double percentile_90(std::vector<double> values) {
@@ -95,7 +99,8 @@ class Typist {
   void run(const Action& action) {
     if (action.verb == "after") {
       const std::size_t at = text().find(action.text);
-      if (at == std::string::npos) throw std::runtime_error("the session's text is not there: " + action.text);
+      if (at == std::string::npos)
+        throw std::runtime_error("the session's text is not there: " + action.text);
       cursor_ = at + action.text.size();
     } else if (action.verb == "type") {
       for (const char c : action.text) {
@@ -103,12 +108,14 @@ class Typist {
         ++cursor_;
       }
     } else if (action.verb == "back") {
-      for (int left = std::stoi(action.text); left > 0; --left, --cursor_) key(cursor_ - 1, cursor_, "");
+      for (int left = std::stoi(action.text); left > 0; --left, --cursor_)
+        key(cursor_ - 1, cursor_, "");
     } else if (action.verb == "complete") {
       SourceTable table;
       const FileId file = table.add("", text());
       json::Object params = client_.file(path_);
-      params["position"] = lsp::to_json(table.line_column(file, static_cast<std::uint32_t>(cursor_), ColumnUnit::utf16));
+      params["position"] = lsp::to_json(
+          table.line_column(file, static_cast<std::uint32_t>(cursor_), ColumnUnit::utf16));
       ask("textDocument/completion", std::move(params), completion);
     } else if (action.verb == "hover") {
       ask("textDocument/hover", client_.at(path_, action.text), hover);
@@ -159,10 +166,12 @@ void BM_EditingSession(benchmark::State& state) {
     const auto begin = std::chrono::steady_clock::now();
     for (const Action& action : session) typist.run(action);
     state.SetIterationTime(milliseconds_since(begin) / 1e3);
-    if (client.text(kPath) != text) return state.SkipWithError("the session does not end with the text that it began with");
+    if (client.text(kPath) != text)
+      return state.SkipWithError("the session does not end with the text that it began with");
   }
   state.counters["lines"] = static_cast<double>(std::count(text.begin(), text.end(), '\n'));
-  state.counters["keys"] = static_cast<double>(typist.diagnostics.size()) / static_cast<double>(state.iterations());
+  state.counters["keys"] =
+      static_cast<double>(typist.diagnostics.size()) / static_cast<double>(state.iterations());
   report(state, "diagnostics", typist.diagnostics);
   report(state, "completion", typist.completion);
   report(state, "hover", typist.hover);
@@ -205,7 +214,9 @@ double resident_mib() {
 
 /// The memory of the process after 1,000 edits and after 10,000, each answered.
 void BM_MemoryOfEdits(benchmark::State& state) {
-  const std::string text = declarations_of("stdlib/schedules/alternate.pipe") + declarations_of("stdlib/schedules/one_f_one_b.pipe") + declarations_of("stdlib/schedules/gpipe.pipe");
+  const std::string text = declarations_of("stdlib/schedules/alternate.pipe") +
+                           declarations_of("stdlib/schedules/one_f_one_b.pipe") +
+                           declarations_of("stdlib/schedules/gpipe.pipe");
   if (text.empty()) return state.SkipWithError("run it from the project's root");
   for (auto _ : state) {
     const source::MemoryFileSystem disk;

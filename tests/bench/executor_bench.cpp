@@ -15,11 +15,14 @@ constexpr std::uint64_t kSteps = 200;
 double cpu_seconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec); };
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-void run(benchmark::State& state, const PiperJob& job, double actions_per_step, double messages_per_step) {
+void run(benchmark::State& state, const PiperJob& job, double actions_per_step,
+         double messages_per_step) {
   Failure failure;
   const auto executor = Executor::create(job, make_cpu_device(), {}, failure);
   if (!executor) return state.SkipWithError(describe(failure).c_str());
@@ -31,8 +34,10 @@ void run(benchmark::State& state, const PiperJob& job, double actions_per_step, 
     if (result.failure) return state.SkipWithError(describe(*result.failure).c_str());
   }
   const double steps = static_cast<double>(state.iterations() * kSteps);
-  state.counters["cpu_us_per_action"] = 1e6 * cpu / (steps * (actions_per_step + messages_per_step));
-  if (messages_per_step > 0) state.counters["cpu_us_per_message"] = 1e6 * cpu / (steps * messages_per_step);
+  state.counters["cpu_us_per_action"] =
+      1e6 * cpu / (steps * (actions_per_step + messages_per_step));
+  if (messages_per_step > 0)
+    state.counters["cpu_us_per_message"] = 1e6 * cpu / (steps * messages_per_step);
 }
 
 // Chunks that nothing connects: begin, end, counters, flight record.
@@ -40,7 +45,8 @@ void BM_EmptyChunks(benchmark::State& state) {
   constexpr std::uint32_t kChunks = 200;
   HandJob job(2);
   for (std::uint32_t r = 0; r < 2; ++r) {
-    for (std::uint32_t c = 0; c < kChunks; ++c) job.rank(r).compute("F", {}, [](Step&) { return 0; });
+    for (std::uint32_t c = 0; c < kChunks; ++c)
+      job.rank(r).compute("F", {}, [](Step&) { return 0; });
   }
   run(state, job.finish(), 2 * kChunks, 0);
 }
@@ -66,14 +72,21 @@ void BM_Pipeline(benchmark::State& state) {
   for (std::uint32_t mb = 0; mb < microbatches; ++mb) {
     const std::uint32_t w = mb % 2;
     forward.push_back(a.compute("F", {}, empty));
-    sent.push_back(a.communicate("down", PIPER_SEND, down, mb, {HandProgram::part<float>(out[w], 0, elements)}, {HandProgram::after(forward[mb])}));
-    received.push_back(b.communicate("down", PIPER_RECV, down, mb, {HandProgram::part<float>(0, in[w], elements)}, {}));
+    sent.push_back(a.communicate("down", PIPER_SEND, down, mb,
+                                 {HandProgram::part<float>(out[w], 0, elements)},
+                                 {HandProgram::after(forward[mb])}));
+    received.push_back(b.communicate("down", PIPER_RECV, down, mb,
+                                     {HandProgram::part<float>(0, in[w], elements)}, {}));
     work.push_back(b.compute("FB", {HandProgram::after(received[mb])}, empty));
-    returned.push_back(b.communicate("up", PIPER_SEND, up, mb, {HandProgram::part<float>(grad[w], 0, elements)}, {HandProgram::after(work[mb])}));
-    got.push_back(a.communicate("up", PIPER_RECV, up, mb, {HandProgram::part<float>(0, back[w], elements)}, {}));
+    returned.push_back(b.communicate("up", PIPER_SEND, up, mb,
+                                     {HandProgram::part<float>(grad[w], 0, elements)},
+                                     {HandProgram::after(work[mb])}));
+    got.push_back(a.communicate("up", PIPER_RECV, up, mb,
+                                {HandProgram::part<float>(0, back[w], elements)}, {}));
     if (mb >= 2) backward.push_back(a.compute("B", {HandProgram::after(got[mb - 2])}, empty));
   }
-  for (std::uint32_t mb = microbatches - 2; mb < microbatches; ++mb) backward.push_back(a.compute("B", {HandProgram::after(got[mb])}, empty));
+  for (std::uint32_t mb = microbatches - 2; mb < microbatches; ++mb)
+    backward.push_back(a.compute("B", {HandProgram::after(got[mb])}, empty));
   for (std::uint32_t mb = 0; mb < microbatches; ++mb) {
     const std::uint32_t before = (mb + microbatches - 2) % microbatches, distance = mb < 2;
     a.add_wait(forward[mb], HandProgram::after(sent[before], distance));
@@ -93,7 +106,9 @@ void BM_AllReduce(benchmark::State& state) {
     HandProgram& program = job.rank(r);
     const std::uint64_t x = program.allocate<float>(elements);
     const Spot make = program.compute("B", {}, [](Step&) { return 0; });
-    const Spot reduced = program.communicate("grads", PIPER_ALL_REDUCE, group, 1, {HandProgram::part<float>(x, x, elements)}, {HandProgram::after(make)});
+    const Spot reduced =
+        program.communicate("grads", PIPER_ALL_REDUCE, group, 1,
+                            {HandProgram::part<float>(x, x, elements)}, {HandProgram::after(make)});
     program.compute("update", {HandProgram::after(reduced)}, [](Step&) { return 0; });
   }
   run(state, job.finish(), 8, 1);

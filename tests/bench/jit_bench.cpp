@@ -20,29 +20,34 @@ std::vector<backend::ProgramSource> demo_sources(DemoProgram& demo) {
     if (!dag) return {};
     const backend::ProgramSet set = backend::make_programs(*dag);
     for (const backend::DeviceProgram& program : set.roles) {
-      sources.push_back({(held_out ? "held_out." : "") + program.role, backend::emit_program(program, set.bodies)});
+      sources.push_back({(held_out ? "held_out." : "") + program.role,
+                         backend::emit_program(program, set.bodies)});
     }
   }
   return sources;
 }
 
 /// Builds and loads all; closes them outside the measured time.
-bool build(const std::vector<backend::ProgramSource>& sources, const std::string& cache, DiagnosticSink& sink, Cost& cost) {
+bool build(const std::vector<backend::ProgramSource>& sources, const std::string& cache,
+           DiagnosticSink& sink, Cost& cost) {
   std::vector<backend::LoadedProgram> loaded;
   backend::Built built = backend::Built::failed;
-  cost = measure([&] { built = backend::build_programs(sources, {.cache_folder = cache}, loaded, sink); });
+  cost = measure(
+      [&] { built = backend::build_programs(sources, {.cache_folder = cache}, loaded, sink); });
   return built == backend::Built::done;
 }
 
 /// Both builds of every iteration, and their counters.
-void run_builds(benchmark::State& state, const std::vector<backend::ProgramSource>& sources, DiagnosticSink& sink) {
+void run_builds(benchmark::State& state, const std::vector<backend::ProgramSource>& sources,
+                DiagnosticSink& sink) {
   std::size_t bytes = 0;
   for (const backend::ProgramSource& source : sources) bytes += source.text.size();
   std::vector<double> cold_wall, cold_cpu, warm_wall, ratio;
   for (auto _ : state) {
     const ScratchFolder cache;
     Cost cold, warm;
-    if (!build(sources, cache.path(), sink, cold) || !build(sources, cache.path(), sink, warm)) return state.SkipWithError("the programs were not built");
+    if (!build(sources, cache.path(), sink, cold) || !build(sources, cache.path(), sink, warm))
+      return state.SkipWithError("the programs were not built");
     state.SetIterationTime(cold.wall);
     cold_wall.push_back(cold.wall);
     cold_cpu.push_back(cold.cpu);

@@ -16,7 +16,8 @@ struct PerNode {
 };
 
 /// Empty: an error, in `error`.
-std::optional<PerNode> measure_schedule(const std::string& name, const std::string& microbatches, std::string& error) {
+std::optional<PerNode> measure_schedule(const std::string& name, const std::string& microbatches,
+                                        std::string& error) {
   ScheduleProgram program(name, {{"p", "64"}, {"m", microbatches}});
   std::optional<dag::Dag> dag;
   const Cost passes = measure([&] { dag = program.compile(); });
@@ -30,14 +31,17 @@ std::optional<PerNode> measure_schedule(const std::string& name, const std::stri
   return PerNode{1e6 * passes.wall / nodes, 1e6 * verify.wall / nodes, dag->nodes.size()};
 }
 
-void BM_LargePlan(benchmark::State& state, const std::string& schedule, const std::string& large, const std::string& small) {
+void BM_LargePlan(benchmark::State& state, const std::string& schedule, const std::string& large,
+                  const std::string& small) {
   std::vector<double> passes, verify, ratio;
   for (auto _ : state) {
     std::string error;
     const std::optional<PerNode> quarter = measure_schedule(schedule, small, error);
-    const std::optional<PerNode> whole = quarter ? measure_schedule(schedule, large, error) : std::nullopt;
+    const std::optional<PerNode> whole =
+        quarter ? measure_schedule(schedule, large, error) : std::nullopt;
     if (!whole) return state.SkipWithError(error.c_str());
-    state.SetIterationTime(1e-6 * (whole->passes + whole->verify) * static_cast<double>(whole->nodes));
+    state.SetIterationTime(1e-6 * (whole->passes + whole->verify) *
+                           static_cast<double>(whole->nodes));
     state.counters["nodes"] = static_cast<double>(whole->nodes);
     passes.push_back(whole->passes);
     verify.push_back(whole->verify);
@@ -49,7 +53,8 @@ void BM_LargePlan(benchmark::State& state, const std::string& schedule, const st
 }
 
 /// The built DAG, which is small, is always verified; the plan only if a command reads it.
-void BM_Verification(benchmark::State& state, const std::string& schedule, const std::string& microbatches) {
+void BM_Verification(benchmark::State& state, const std::string& schedule,
+                     const std::string& microbatches) {
   std::vector<double> passes, built, planned, built_ratio, planned_ratio;
   for (auto _ : state) {
     ScheduleProgram program(schedule, {{"p", "64"}, {"m", microbatches}});
@@ -57,7 +62,8 @@ void BM_Verification(benchmark::State& state, const std::string& schedule, const
     at_built = program.compile(dag::Level::built);
     const Cost of_passes = measure([&] { dag = program.compile(); });
     bool good = dag && at_built;
-    const Cost of_built = measure([&] { good = good && verify::verify(*at_built, program.sink()); });
+    const Cost of_built =
+        measure([&] { good = good && verify::verify(*at_built, program.sink()); });
     const Cost of_plan = measure([&] { good = good && verify::verify(*dag, program.sink()); });
     if (!good) return state.SkipWithError(program.error().c_str());
     state.SetIterationTime(of_passes.wall);
@@ -74,13 +80,23 @@ void BM_Verification(benchmark::State& state, const std::string& schedule, const
   state.counters["plan_to_passes"] = median(planned_ratio);
 }
 
-BENCHMARK_CAPTURE(BM_Verification, one_f_one_b, std::string("one_f_one_b"), std::string("256"))->Unit(benchmark::kMillisecond)->UseManualTime()->Iterations(11);
-BENCHMARK_CAPTURE(BM_Verification, zbv, std::string("zbv"), std::string("256"))->Unit(benchmark::kMillisecond)->UseManualTime()->Iterations(11);
-BENCHMARK_CAPTURE(BM_LargePlan, one_f_one_b, std::string("one_f_one_b"), std::string("2620"), std::string("655"))
+BENCHMARK_CAPTURE(BM_Verification, one_f_one_b, std::string("one_f_one_b"), std::string("256"))
+    ->Unit(benchmark::kMillisecond)
+    ->UseManualTime()
+    ->Iterations(11);
+BENCHMARK_CAPTURE(BM_Verification, zbv, std::string("zbv"), std::string("256"))
+    ->Unit(benchmark::kMillisecond)
+    ->UseManualTime()
+    ->Iterations(11);
+BENCHMARK_CAPTURE(BM_LargePlan, one_f_one_b, std::string("one_f_one_b"), std::string("2620"),
+                  std::string("655"))
     ->Unit(benchmark::kMillisecond)
     ->UseManualTime()
     ->Iterations(3);
-BENCHMARK_CAPTURE(BM_LargePlan, zbv, std::string("zbv"), std::string("1120"), std::string("280"))->Unit(benchmark::kMillisecond)->UseManualTime()->Iterations(3);
+BENCHMARK_CAPTURE(BM_LargePlan, zbv, std::string("zbv"), std::string("1120"), std::string("280"))
+    ->Unit(benchmark::kMillisecond)
+    ->UseManualTime()
+    ->Iterations(3);
 
 }  // namespace
 }  // namespace piper::bench

@@ -20,8 +20,8 @@ Cost measure(const std::function<void()>& work);
 
 struct ProcessRun {
   Cost cost;
-  double user = 0;   // seconds; the part of `cost.cpu` outside the kernel
-  bool ok = false;   // it started and ended with exit code 0
+  double user = 0;  // seconds; the part of `cost.cpu` outside the kernel
+  bool ok = false;  // it started and ended with exit code 0
 };
 
 /// Runs a program from start to end, its output thrown away.

@@ -29,9 +29,13 @@ double tenth(std::vector<double> values) {
 class Run {
  public:
   Run(const std::string& schedule, int microbatches, bool records) {
-    files_.add("net.pipe", "use std.models.mlp\nuse std.schedules." + schedule + "\nmesh pair(pp: 2)\n"
-               "train net = mlp(layers: 4, features: 512, hidden: 2048, classes: 16) on pair {\n    data:  synthetic(batch: 512, classes: 16)\n"
-               "    optim: sgd(lr: 0.001, clip: 1.0)\n    steps: 1000\n    " + schedule + "(pp, " + std::to_string(microbatches) + ")\n}\n");
+    files_.add(
+        "net.pipe",
+        "use std.models.mlp\nuse std.schedules." + schedule +
+            "\nmesh pair(pp: 2)\n"
+            "train net = mlp(layers: 4, features: 512, hidden: 2048, classes: 16) on pair {\n    data:  synthetic(batch: 512, classes: 16)\n"
+            "    optim: sgd(lr: 0.001, clip: 1.0)\n    steps: 1000\n    " +
+            schedule + "(pp, " + std::to_string(microbatches) + ")\n}\n");
     arguments_.command = tools::Command::train;
     if (records) arguments_.profile = "costs.json";
     session_.emplace(console_, arguments_);
@@ -47,17 +51,22 @@ class Run {
   /// Seconds of each step except the first, which includes start-up work of the run.
   bool steps(std::vector<double>& seconds) {
     bool first = true;
-    const runtime::RunResult result = job_->executor->run(runtime::Phase::training, kStepsPerTurn, [&](const runtime::StepRecord& record) {
-      if (!std::exchange(first, false)) seconds.push_back(record.seconds);
-      return std::nullopt;
-    });
+    const runtime::RunResult result = job_->executor->run(runtime::Phase::training, kStepsPerTurn,
+                                                          [&](const runtime::StepRecord& record) {
+                                                            if (!std::exchange(first, false))
+                                                              seconds.push_back(record.seconds);
+                                                            return std::nullopt;
+                                                          });
     if (result.failure) error_ = runtime::describe(*result.failure);
     return !result.failure;
   }
   /// The time of the plan at the costs of the last turn.
   double predicted() {
-    const tools::Profile profile = tools::profile_of(job_->training, job_->job->training(), job_->executor->recorded());
-    return passes::simulate_actions(job_->training, service::costs_of(job_->training, profile.costs, session_->sink())).makespan;
+    const tools::Profile profile =
+        tools::profile_of(job_->training, job_->job->training(), job_->executor->recorded());
+    return passes::simulate_actions(
+               job_->training, service::costs_of(job_->training, profile.costs, session_->sink()))
+        .makespan;
   }
   std::string error() {
     session_->finish();
@@ -84,7 +93,10 @@ struct Contender {
 
 void BM_PredictedStep(benchmark::State& state) {
   std::list<Contender> all;
-  for (const auto& [name, schedule, microbatches] : {std::tuple("gpipe_1", "gpipe", 1), {"gpipe_2", "gpipe", 2}, {"one_f_one_b_8", "one_f_one_b", 8}}) all.push_back({name, schedule, microbatches});
+  for (const auto& [name, schedule, microbatches] : {std::tuple("gpipe_1", "gpipe", 1),
+                                                     {"gpipe_2", "gpipe", 2},
+                                                     {"one_f_one_b_8", "one_f_one_b", 8}})
+    all.push_back({name, schedule, microbatches});
   for (Contender& each : all) {
     each.calibration = std::make_unique<Run>(each.schedule, each.microbatches, true);
     each.measurement = std::make_unique<Run>(each.schedule, each.microbatches, false);
@@ -97,8 +109,11 @@ void BM_PredictedStep(benchmark::State& state) {
     for (Contender& each : all) {
       std::vector<double> unread;
       bool good = false;
-      wall += measure([&] { good = each.calibration->steps(unread) && each.measurement->steps(each.measured); }).wall;
-      if (!good) return state.SkipWithError((each.calibration->error() + each.measurement->error()).c_str());
+      wall += measure([&] {
+                good = each.calibration->steps(unread) && each.measurement->steps(each.measured);
+              }).wall;
+      if (!good)
+        return state.SkipWithError((each.calibration->error() + each.measurement->error()).c_str());
       each.predicted.push_back(each.calibration->predicted());
     }
     state.SetIterationTime(wall);

@@ -7,12 +7,14 @@
 
 namespace piper::bench {
 
-ScheduleProgram::ScheduleProgram(const std::string& name, const std::vector<lower::Override>& values) {
+ScheduleProgram::ScheduleProgram(const std::string& name,
+                                 const std::vector<lower::Override>& values) {
   const source::RealFileSystem disk;
   const auto file = sema::open_library("std.schedules." + name, context_.locations.files());
   if (!file) return;
   const sema::Program program = sema::analyse(*file, disk, context_, sink_);
-  if (program.ok) lowered_ = lower::lower_schedule(program, program.find_schedule(name), values, context_, sink_);
+  if (program.ok)
+    lowered_ = lower::lower_schedule(program, program.find_schedule(name), values, context_, sink_);
 }
 
 std::optional<dag::Dag> ScheduleProgram::compile(dag::Level level) {

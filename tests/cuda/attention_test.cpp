@@ -19,8 +19,17 @@ struct Shape {
 };
 
 PiperAttend call_of(const Shape& s, std::uint32_t dtype) {
-  PiperAttend call{.batch = s.batch, .seq = s.seq, .keys = s.keys, .heads = s.heads, .kv_heads = s.kv_heads, .width = s.width, .value_width = s.value_width, .scale = 1,
-                   .causal = s.causal ? 1u : 0u, .dtype = dtype, .form = PIPER_ATTEND_BUILTIN};
+  PiperAttend call{.batch = s.batch,
+                   .seq = s.seq,
+                   .keys = s.keys,
+                   .heads = s.heads,
+                   .kv_heads = s.kv_heads,
+                   .width = s.width,
+                   .value_width = s.value_width,
+                   .scale = 1,
+                   .causal = s.causal ? 1u : 0u,
+                   .dtype = dtype,
+                   .form = PIPER_ATTEND_BUILTIN};
   call.form = attention_form(call);
   return call;
 }
@@ -30,8 +39,11 @@ TEST(Attention, FormsFollowFromShapeAndType) {
   EXPECT_EQ(call_of(usual, PIPER_BF16).form, static_cast<std::uint32_t>(PIPER_ATTEND_FLASH));
   EXPECT_EQ(call_of(usual, PIPER_F32).form, static_cast<std::uint32_t>(PIPER_ATTEND_EFFICIENT));
   EXPECT_EQ(call_of(usual, PIPER_F64).form, static_cast<std::uint32_t>(PIPER_ATTEND_BUILTIN));
-  const auto flash = [](const Shape& s) { return call_of(s, PIPER_BF16).form == PIPER_ATTEND_FLASH; };
-  EXPECT_TRUE(flash({2, 100, 164, 8, 2, 64, 64, true})) << "heads that share keys; more keys than queries";
+  const auto flash = [](const Shape& s) {
+    return call_of(s, PIPER_BF16).form == PIPER_ATTEND_FLASH;
+  };
+  EXPECT_TRUE(flash({2, 100, 164, 8, 2, 64, 64, true}))
+      << "heads that share keys; more keys than queries";
   EXPECT_TRUE(flash({2, 1, 64, 8, 8, 256, 256, true}));
   EXPECT_FALSE(flash({2, 1, 64, 8, 2, 64, 64, false})) << "one query would be rearranged";
   EXPECT_FALSE(flash({2, 64, 64, 8, 8, 264, 264, true})) << "wider than its kernels";
@@ -39,7 +51,9 @@ TEST(Attention, FormsFollowFromShapeAndType) {
   EXPECT_FALSE(flash({2, 64, 64, 8, 8, 64, 32, true})) << "values of another width";
   EXPECT_FALSE(flash({2, 64, 32, 8, 8, 64, 64, true})) << "queries without a key";
   EXPECT_TRUE(flash({2, 64, 32, 8, 8, 64, 64, false}));
-  const auto efficient = [](const Shape& s) { return call_of(s, PIPER_F32).form == PIPER_ATTEND_EFFICIENT; };
+  const auto efficient = [](const Shape& s) {
+    return call_of(s, PIPER_F32).form == PIPER_ATTEND_EFFICIENT;
+  };
   EXPECT_TRUE(efficient({2, 64, 96, 8, 8, 64, 32, true}));
   EXPECT_FALSE(efficient({2, 64, 64, 8, 2, 64, 64, true})) << "heads that share keys";
   EXPECT_FALSE(efficient({2, 48, 48, 8, 8, 64, 64, true})) << "its log-sums would be padded";
@@ -54,9 +68,11 @@ TEST(Attention, RefusalsOfLibTorchHaveReasons) {
   };
   EXPECT_EQ(reason({2, 64, 64, 8, 8, 64, 64, true}, PIPER_F32), "");
   EXPECT_EQ(reason({2, 64, 64, 8, 2, 64, 64, true}, PIPER_BF16), "");
-  EXPECT_EQ(reason({2, 64, 64, 8, 2, 64, 64, true}, PIPER_F32), "in f32 each head needs its own key head");
+  EXPECT_EQ(reason({2, 64, 64, 8, 2, 64, 64, true}, PIPER_F32),
+            "in f32 each head needs its own key head");
   EXPECT_EQ(reason({2, 64, 64, 8, 8, 12, 12, true}, PIPER_BF16), "the width is no multiple of 8");
-  EXPECT_EQ(reason({2, 64, 64, 8, 8, 64, 64, true}, PIPER_F64), "elements are neither bf16 nor f32");
+  EXPECT_EQ(reason({2, 64, 64, 8, 8, 64, 64, true}, PIPER_F64),
+            "elements are neither bf16 nor f32");
 }
 
 struct Planned {
@@ -69,19 +85,35 @@ TEST(Attention, PlannedBytes) {
   constexpr std::uint64_t kStart = 256, kFlashState = 2 * 256, kInTheNextTest = 1;
   const Planned table[] = {
       // 64 heads fill the GPU: one part. Row sums of 2048 x 64, three parts of dq.
-      {{4, 2048, 2048, 16, 16, 128, 128, true}, PIPER_BF16, kStart + kFlashState, kStart + 524288 + 3 * 67108864u},
+      {{4, 2048, 2048, 16, 16, 128, 128, true},
+       PIPER_BF16,
+       kStart + kFlashState,
+       kStart + 524288 + 3 * 67108864u},
       // Keys' gradients per query head, in bf16, before they are added up.
-      {{4, 2048, 2048, 16, 4, 128, 128, true}, PIPER_BF16, kStart + kFlashState, kStart + 524288 + 3 * 67108864u + 2 * 33554432u},
+      {{4, 2048, 2048, 16, 4, 128, 128, true},
+       PIPER_BF16,
+       kStart + kFlashState,
+       kStart + 524288 + 3 * 67108864u + 2 * 33554432u},
       // 80 is computed as 96, 200 queries as 256; 160 processors over 16 heads are 10 parts.
-      {{2, 200, 200, 8, 8, 80, 80, false}, PIPER_BF16, kInTheNextTest, kStart + 16384 + 10 * 16u * 256 * 96 * 4},
+      {{2, 200, 200, 8, 8, 80, 80, false},
+       PIPER_BF16,
+       kInTheNextTest,
+       kStart + 16384 + 10 * 16u * 256 * 96 * 4},
       {{4, 2048, 2048, 16, 16, 128, 128, true}, PIPER_F64, 0, 0},
       // Products, their sums twice, tiles of 64 or 128 queries by 64 with 16 bytes each.
-      {{4, 2048, 2048, 16, 16, 128, 128, true}, PIPER_F32, kStart + 2 * 256, kStart + 67108864 + 2 * 524288 + 64 * 32 * 2 * (16 + 64 * 64 * 4)},
-      {{1, 32, 32, 2, 2, 8, 8, true}, PIPER_F32, kStart + 2 * 256, kStart + 2048 + 2 * 256 + 2 * (16 + 128 * 64 * 4) + 224},
+      {{4, 2048, 2048, 16, 16, 128, 128, true},
+       PIPER_F32,
+       kStart + 2 * 256,
+       kStart + 67108864 + 2 * 524288 + 64 * 32 * 2 * (16 + 64 * 64 * 4)},
+      {{1, 32, 32, 2, 2, 8, 8, true},
+       PIPER_F32,
+       kStart + 2 * 256,
+       kStart + 2048 + 2 * 256 + 2 * (16 + 128 * 64 * 4) + 224},
   };
   for (const Planned& each : table) {
     const PiperAttend call = call_of(each.shape, each.dtype);
-    SCOPED_TRACE(std::to_string(each.shape.batch) + " x " + std::to_string(each.shape.seq) + " x " + std::to_string(each.shape.heads) + " x " + std::to_string(each.shape.width));
+    SCOPED_TRACE(std::to_string(each.shape.batch) + " x " + std::to_string(each.shape.seq) + " x " +
+                 std::to_string(each.shape.heads) + " x " + std::to_string(each.shape.width));
     if (each.forward != kInTheNextTest) {
       EXPECT_EQ(attention_workspace(call, false), each.forward);
     }
@@ -94,7 +126,8 @@ TEST(Attention, PlannedBytes) {
 /// best: 29 of 64 blocks is no valid split, 32 is.
 TEST(Attention, FewQueriesOverManyKeysTakeSumsOfParts) {
   const PiperAttend call = call_of({1, 64, 8192, 8, 8, 128, 128, false}, PIPER_BF16);
-  const std::uint64_t part = 8 * 64 * 4 + 8 * 64 * 128 * 4, bytes = attention_workspace(call, false) - 256 - 2 * 256;
+  const std::uint64_t part = 8 * 64 * 4 + 8 * 64 * 128 * 4,
+                      bytes = attention_workspace(call, false) - 256 - 2 * 256;
   EXPECT_EQ(bytes % part, 0u);
   EXPECT_GE(bytes / part, 32u);
   EXPECT_LE(bytes / part, 64u);
@@ -104,7 +137,8 @@ TEST(Products, ScratchGrowsWithTheResultUpToACap) {
   using backend::cuda::product_workspace;
   constexpr std::uint64_t kSlack = 256;  // the call begins at a multiple of so much
   const auto of = [](std::int64_t m, std::int64_t n, std::uint32_t dtype) {
-    return product_workspace({.batch = 1, .m = m, .n = n, .k = 64, .transpose_a = 0, .transpose_b = 0, .dtype = dtype});
+    return product_workspace(
+        {.batch = 1, .m = m, .n = n, .k = 64, .transpose_a = 0, .transpose_b = 0, .dtype = dtype});
   };
   EXPECT_EQ(of(2, 2, PIPER_F32), kSlack + 4096);
   EXPECT_EQ(of(64, 64, PIPER_F32), kSlack + 4u * 64 * 64 * 4);

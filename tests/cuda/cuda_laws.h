@@ -24,7 +24,8 @@ struct CudaLaw {
 
 /// Makes executors over drivers, which load the images.
 using MakeDriver = std::function<std::unique_ptr<runtime::cuda::Driver>()>;
-decltype(LawRunOptions::executor) executors_on(std::vector<std::string> images, MakeDriver make_driver);
+decltype(LawRunOptions::executor) executors_on(std::vector<std::string> images,
+                                               MakeDriver make_driver);
 
 /// Options of an executor: steps are captured as graphs, or all of them enqueued action by action.
 runtime::ExecutorOptions with_graphs(bool graphs);
@@ -86,7 +87,8 @@ inline constexpr std::pair<const char*, const char*> kNoisyLines[] = {
     {"zero 2", "replicate model over dp with bucket: 256, zero: 2"},
     {"zero 3", "replicate model over dp with bucket: 256, zero: 3, prefetch: 1"},
     {"offload", "replicate model over dp\n    offload layer[1], layer[4] with window: 1"},
-    {"optimizer on the host", "replicate model over dp with zero: 1\n    offload model with what: optimizer"},
+    {"optimizer on the host",
+     "replicate model over dp with zero: 1\n    offload model with what: optimizer"},
     {"recompute", "replicate model over dp with zero: 1\n    recompute layer[1], layer[4]"},
 };
 

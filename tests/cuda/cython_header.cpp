@@ -10,7 +10,8 @@ namespace {
 /// Line by line: a block of enumerators or members lasts as long as its lines are indented.
 class Converter {
  public:
-  Converter(const std::set<std::string>& structures, const std::set<std::string>& functions) : structures_(structures), functions_(functions) {}
+  Converter(const std::set<std::string>& structures, const std::set<std::string>& functions)
+      : structures_(structures), functions_(functions) {}
 
   std::string run(const std::string& text) {
     std::istringstream lines(text);
@@ -32,8 +33,11 @@ class Converter {
   }
 
   void convert(const std::string& line) {
-    static const std::regex kEnumeration(R"(ctypedef enum (\w+) .*)"), kEnumerator(R"( +(\w+) "\w+" = (-?(?:0x)?[0-9a-fA-F]+))"), kStructure(R"(ctypedef struct (\w+) .*)"), kMember(R"( +(.+))"),
-        kName(R"( *ctypedef ([\w\*]+) (\w+) '\w+')"), kFunction(R"(cdef (.*[ \*])(\w+)\((.*)\) except.*)");
+    static const std::regex kEnumeration(R"(ctypedef enum (\w+) .*)"),
+        kEnumerator(R"( +(\w+) "\w+" = (-?(?:0x)?[0-9a-fA-F]+))"),
+        kStructure(R"(ctypedef struct (\w+) .*)"), kMember(R"( +(.+))"),
+        kName(R"( *ctypedef ([\w\*]+) (\w+) '\w+')"),
+        kFunction(R"(cdef (.*[ \*])(\w+)\((.*)\) except.*)");
     std::smatch found;
     if (std::regex_match(line, found, kEnumeration)) {
       header_ += "typedef int " + found[1].str() + ";\n";
@@ -60,6 +64,9 @@ class Converter {
 
 }  // namespace
 
-std::string header_of_cython(const std::string& text, const std::set<std::string>& structures, const std::set<std::string>& functions) { return Converter(structures, functions).run(text); }
+std::string header_of_cython(const std::string& text, const std::set<std::string>& structures,
+                             const std::set<std::string>& functions) {
+  return Converter(structures, functions).run(text);
+}
 
 }  // namespace piper::test

@@ -12,6 +12,7 @@ namespace piper::test {
 
 /// Keeps enumerations with explicit numbers, names of types, and the named structures and
 /// functions. All else is left out.
-std::string header_of_cython(const std::string& text, const std::set<std::string>& structures, const std::set<std::string>& functions);
+std::string header_of_cython(const std::string& text, const std::set<std::string>& structures,
+                             const std::set<std::string>& functions);
 
 }  // namespace piper::test

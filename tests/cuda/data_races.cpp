@@ -16,10 +16,13 @@ using Clock = std::vector<std::uint32_t>;
 
 void join(Clock& clock, const Clock& other) {
   if (clock.size() < other.size()) clock.resize(other.size());
-  for (std::size_t lane = 0; lane < other.size(); ++lane) clock[lane] = std::max(clock[lane], other[lane]);
+  for (std::size_t lane = 0; lane < other.size(); ++lane)
+    clock[lane] = std::max(clock[lane], other[lane]);
 }
 
-std::uint32_t at(const Clock& clock, std::size_t lane) { return lane < clock.size() ? clock[lane] : 0; }
+std::uint32_t at(const Clock& clock, std::size_t lane) {
+  return lane < clock.size() ? clock[lane] : 0;
+}
 
 /// Whether all that `clock` has comes before `later`.
 bool within(const Clock& clock, const Clock& later) {
@@ -55,14 +58,22 @@ class Pieces {
  public:
   explicit Pieces(const Trace& trace) {
     std::vector<std::uint64_t> ends;
-    for (const MemoryAccess& access : trace.accesses) ends.insert(ends.end(), {access.begin, access.end});
+    for (const MemoryAccess& access : trace.accesses)
+      ends.insert(ends.end(), {access.begin, access.end});
     std::sort(ends.begin(), ends.end());
     ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
-    const auto piece = [&](std::uint64_t address) { return static_cast<std::uint32_t>(std::lower_bound(ends.begin(), ends.end(), address) - ends.begin()); };
-    for (const MemoryAccess& access : trace.accesses) of_access_.emplace_back(piece(access.begin), piece(access.end));
+    const auto piece = [&](std::uint64_t address) {
+      return static_cast<std::uint32_t>(std::lower_bound(ends.begin(), ends.end(), address) -
+                                        ends.begin());
+    };
+    for (const MemoryAccess& access : trace.accesses)
+      of_access_.emplace_back(piece(access.begin), piece(access.end));
     count_ = ends.size();
     std::vector<std::uint32_t> owners(count_, kNobody);
-    for_each_work(trace, [&](const TraceCall& call, std::uint32_t piece) { owners[piece] = owners[piece] == kNobody || owners[piece] == call.stream ? call.stream : kMany; });
+    for_each_work(trace, [&](const TraceCall& call, std::uint32_t piece) {
+      owners[piece] =
+          owners[piece] == kNobody || owners[piece] == call.stream ? call.stream : kMany;
+    });
     for_each_work(trace, [&](const TraceCall& call, std::uint32_t piece) {
       if (owners[piece] == kMany) shared_.insert(&call);
     });
@@ -71,7 +82,9 @@ class Pieces {
   /// matter.
   bool shares(const TraceCall& call) const { return shared_.contains(&call); }
   std::size_t count() const { return count_; }
-  std::pair<std::uint32_t, std::uint32_t> of_access(std::size_t access) const { return of_access_[access]; }
+  std::pair<std::uint32_t, std::uint32_t> of_access(std::size_t access) const {
+    return of_access_[access];
+  }
 
  private:
   static constexpr std::uint32_t kNobody = 0xFFFFFFFFu, kMany = 0xFFFFFFFEu;
@@ -81,7 +94,9 @@ class Pieces {
     const auto of_calls = [&](const std::vector<TraceCall>& calls) {
       for (const TraceCall& call : calls) {
         for (std::uint32_t access = call.first_access; access < call.end_access; ++access) {
-          for (std::uint32_t piece = of_access_[access].first; piece < of_access_[access].second; ++piece) use(call, piece);
+          for (std::uint32_t piece = of_access_[access].first; piece < of_access_[access].second;
+               ++piece)
+            use(call, piece);
         }
       }
     };
@@ -97,7 +112,8 @@ class Pieces {
 /// Goes through the trace. A copy goes on from where the first one is, with another wait left out.
 class Checker {
  public:
-  Checker(const Trace& trace, const Pieces& pieces) : trace_(&trace), pieces_(&pieces), last_(pieces.count()), launched_(trace.graphs.size()) {
+  Checker(const Trace& trace, const Pieces& pieces)
+      : trace_(&trace), pieces_(&pieces), last_(pieces.count()), launched_(trace.graphs.size()) {
     streams_.resize(trace.num_streams);
     events_.resize(trace.num_events);
   }
@@ -122,9 +138,7 @@ class Checker {
     const TraceCall& call = trace_->calls[next_++];
     switch (call.kind) {
       case TraceCall::Kind::work: return work(call, call.stream, streams_[call.stream]);
-      case TraceCall::Kind::record:
-        events_[call.of] = streams_[call.stream];
-        return;
+      case TraceCall::Kind::record: events_[call.of] = streams_[call.stream]; return;
       case TraceCall::Kind::wait:
         if (place != left_out_) join(streams_[call.stream], events_[call.of]);
         return;
@@ -137,7 +151,7 @@ class Checker {
 
  private:
   struct Last {
-    std::uint32_t writer = kNone;                 // into operations_
+    std::uint32_t writer = kNone;  // into operations_
     // Since then, without those that come before another one.
     llvm::SmallVector<std::uint32_t, 4> readers;
   };
@@ -151,7 +165,8 @@ class Checker {
     note_order(call, lane, clock);
     for (std::uint32_t access = call.first_access; access < call.end_access; ++access) {
       const auto [first, end] = pieces_->of_access(access);
-      for (std::uint32_t piece = first; piece < end; ++piece) touch(last_[piece], trace_->accesses[access].writes, clock);
+      for (std::uint32_t piece = first; piece < end; ++piece)
+        touch(last_[piece], trace_->accesses[access].writes, clock);
     }
   }
 
@@ -166,13 +181,16 @@ class Checker {
       last.writer = now;
       return;
     }
-    const auto ended = std::remove_if(last.readers.begin(), last.readers.end(), [&](std::uint32_t reader) { return before(reader, clock); });
+    const auto ended = std::remove_if(last.readers.begin(), last.readers.end(),
+                                      [&](std::uint32_t reader) { return before(reader, clock); });
     last.readers.erase(ended, last.readers.end());
     last.readers.push_back(now);
   }
 
   /// An operation itself comes before its own end.
-  bool before(std::uint32_t operation, const Clock& clock) const { return at(clock, operations_[operation].lane) >= operations_[operation].tick; }
+  bool before(std::uint32_t operation, const Clock& clock) const {
+    return at(clock, operations_[operation].lane) >= operations_[operation].tick;
+  }
 
   void note_order(const TraceCall& call, std::uint32_t lane, const Clock& clock) {
     const bool shares = pieces_->shares(call);
@@ -185,21 +203,26 @@ class Checker {
     }
     if (whole_ == nullptr || !shares || order_differs_) return;
     const Clock& whole = whole_->clocks[operations_.size() - 1];
-    for (std::size_t other = 0; other < whole.size(); ++other) order_differs_ |= whole[other] > 0 && whole_->shared[other][whole[other]] > at(clock, other);
+    for (std::size_t other = 0; other < whole.size(); ++other)
+      order_differs_ |= whole[other] > 0 && whole_->shared[other][whole[other]] > at(clock, other);
   }
 
   void launch(const TraceCall& launched) {
     const TracedGraph& graph = trace_->graphs[launched.of];
     launched_[launched.of] = true;
-    std::vector<Clock> streams(trace_->num_streams, streams_[launched.stream]), events(trace_->num_events);
+    std::vector<Clock> streams(trace_->num_streams, streams_[launched.stream]),
+        events(trace_->num_events);
     std::vector<bool> captured(trace_->num_streams), recorded(trace_->num_events);
     captured[graph.origin] = true;
-    const auto lane = [&](std::uint32_t stream) { return trace_->num_streams * (launched.of + 1) + stream; };
+    const auto lane = [&](std::uint32_t stream) {
+      return trace_->num_streams * (launched.of + 1) + stream;
+    };
     for (std::size_t c = 0; c < graph.calls.size(); ++c) {
       const TraceCall& call = graph.calls[c];
       const std::uint32_t stream = call.stream;
       if (call.kind == TraceCall::Kind::wait) {
-        if (!recorded[call.of]) tell("`" + text_of(call) + " is for an event that was not recorded in the capture");
+        if (!recorded[call.of])
+          tell("`" + text_of(call) + " is for an event that was not recorded in the capture");
         if (CallLocation{launched.of, c} == left_out_) continue;
         join(streams[stream], events[call.of]);
         captured[stream] = true;
@@ -221,12 +244,16 @@ class Checker {
     join(streams_[launched.stream], end);
   }
 
-  static std::string text_of(const TraceCall& call) { return std::string(call.what) + "` of action " + std::to_string(call.action) + " on stream " + std::to_string(call.stream); }
+  static std::string text_of(const TraceCall& call) {
+    return std::string(call.what) + "` of action " + std::to_string(call.action) + " on stream " +
+           std::to_string(call.stream);
+  }
 
   void tell(std::uint32_t other, bool wrote, bool writes) {
     const TraceCall &first = *operations_[other].call, &now = *operations_.back().call;
     if (!reported_.emplace(&first, &now).second) return;
-    tell("`" + text_of(now) + (writes ? " writes" : " reads") + " what `" + text_of(first) + (wrote ? " writes" : " reads"));
+    tell("`" + text_of(now) + (writes ? " writes" : " reads") + " what `" + text_of(first) +
+         (wrote ? " writes" : " reads"));
   }
   void tell(std::string text) { data_races_.push_back(std::move(text)); }
 
@@ -235,12 +262,12 @@ class Checker {
   std::size_t next_ = 0;
   std::vector<Clock> streams_, events_;
   std::vector<Operation> operations_;
-  std::vector<Last> last_;             // per piece
-  std::vector<bool> launched_;         // per graph
+  std::vector<Last> last_;      // per piece
+  std::vector<bool> launched_;  // per graph
   std::vector<std::string> data_races_;
   std::set<std::pair<const TraceCall*, const TraceCall*>> reported_;
   Order* written_ = nullptr;
-  const Order* whole_ = nullptr;       // with the wait that is left out
+  const Order* whole_ = nullptr;  // with the wait that is left out
   std::optional<CallLocation> left_out_;
   bool order_differs_ = false;
 };
@@ -274,7 +301,9 @@ WaitsLeftOut leave_out_waits(const Trace& trace, std::size_t every) {
     } else if (!other.order_differs()) {
       ++left_out.implied;
     } else {
-      left_out.missed.push_back("event " + std::to_string(wait.of) + " at action " + std::to_string(wait.action) + " on stream " + std::to_string(wait.stream) +
+      left_out.missed.push_back("event " + std::to_string(wait.of) + " at action " +
+                                std::to_string(wait.action) + " on stream " +
+                                std::to_string(wait.stream) +
                                 (place.graph == CallLocation::kNoGraph ? "" : " of a graph"));
     }
   };

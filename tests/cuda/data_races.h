@@ -26,7 +26,7 @@ std::vector<std::string> find_data_races(const Trace& trace);
 /// The effect of leaving out each wait of a trace; one in a graph is left out in every launch.
 struct WaitsLeftOut {
   std::size_t waits = 0;
-  std::size_t caught = 0;            // a hazard is found
+  std::size_t caught = 0;  // a hazard is found
   // All operations that touch bytes of several streams keep their order: it follows from the other
   // waits.
   std::size_t implied = 0;

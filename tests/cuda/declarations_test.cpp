@@ -46,7 +46,8 @@ static_assert(CUDA_R_32F == 0 && CUDA_R_64F == 1 && CUDA_R_16BF == 14);
 )";
 
 /// Compiles the declarations after a header.
-void expect_alike(const std::string& own, const std::vector<std::string>& words, const TemporaryFolder& folder) {
+void expect_alike(const std::string& own, const std::vector<std::string>& words,
+                  const TemporaryFolder& folder) {
   std::vector<std::string> command = {"g++", "-std=c++20", "-fsyntax-only", "-I."};
   command.insert(command.end(), words.begin(), words.end());
   command.push_back(folder.write("compare.cpp", kAlike + own));
@@ -56,8 +57,11 @@ void expect_alike(const std::string& own, const std::vector<std::string>& words,
 
 /// A macro that compares a row of a .def with the function of that name.
 std::string comparing(const std::string& macro, const std::string& result) {
-  return "#define " + macro + R"(                                                                                           \
-  using own_##symbol = )" + result + R"( parameters;                                                                        \
+  return "#define " + macro +
+         R"(                                                                                           \
+  using own_##symbol = )" +
+         result +
+         R"( parameters;                                                                        \
   static_assert(same_call<own_##symbol, decltype(::symbol)>::value, #symbol " has other parameters");                       \
   static_assert(same_types<own_##symbol, decltype(::symbol)>::value, #symbol " has parameters of other types");
 )";
@@ -65,19 +69,27 @@ std::string comparing(const std::string& macro, const std::string& result) {
 
 TEST(CudaDeclarations, AgreeWithTheDriver) {
   const std::string headers = std::string(PIPER_CUDA_HEADERS);
-  if (headers.empty() || !std::filesystem::exists(headers + "/cuda.h")) PIPER_NOT_FETCHED("there is no cuda.h in `" + headers + "`: the pinned wheel `nvidia-cuda-runtime` has it");
+  if (headers.empty() || !std::filesystem::exists(headers + "/cuda.h"))
+    PIPER_NOT_FETCHED("there is no cuda.h in `" + headers +
+                      "`: the pinned wheel `nvidia-cuda-runtime` has it");
   const std::string macro = comparing("CUDA_FUNCTION(symbol, parameters)", "int");
   const TemporaryFolder folder;
-  for (const char* rows : {"runtime/cuda/driver_functions.def", "backend/cuda/device_functions.def"}) {
-    expect_alike(macro + "#include \"" + rows + "\"\n" + kDriver, {"-isystem", headers, "-include", "cuda.h"}, folder);
+  for (const char* rows :
+       {"runtime/cuda/driver_functions.def", "backend/cuda/device_functions.def"}) {
+    expect_alike(macro + "#include \"" + rows + "\"\n" + kDriver,
+                 {"-isystem", headers, "-include", "cuda.h"}, folder);
   }
 }
 
 TEST(CudaDeclarations, AgreeWithNvrtc) {
   const std::string headers = PIPER_TEST_WHEELS "/nvidia/cu13/include";
-  if (!std::filesystem::exists(headers + "/nvrtc.h")) PIPER_NOT_FETCHED("there is no nvrtc.h in `" + headers + "`: the pinned wheel `nvidia-cuda-nvrtc` has it");
-  expect_alike(comparing("NVRTC_FUNCTION(result, symbol, parameters)", "result") + "#include \"backend/cuda/nvrtc_functions.def\"\nstatic_assert(NVRTC_SUCCESS == 0);\n",
-               {"-isystem", headers, "-include", "nvrtc.h"}, TemporaryFolder());
+  if (!std::filesystem::exists(headers + "/nvrtc.h"))
+    PIPER_NOT_FETCHED("there is no nvrtc.h in `" + headers +
+                      "`: the pinned wheel `nvidia-cuda-nvrtc` has it");
+  expect_alike(
+      comparing("NVRTC_FUNCTION(result, symbol, parameters)", "result") +
+          "#include \"backend/cuda/nvrtc_functions.def\"\nstatic_assert(NVRTC_SUCCESS == 0);\n",
+      {"-isystem", headers, "-include", "nvrtc.h"}, TemporaryFolder());
 }
 
 /// The names in the rows of a .def.
@@ -85,14 +97,17 @@ std::set<std::string> symbols_of(const std::string& rows, const std::string& pre
   std::set<std::string> symbols;
   const std::string text = read_text(rows).value_or("");
   const std::regex name("\\b" + prefix + "[A-Z]\\w+(?=, \\()");
-  for (auto found = std::sregex_iterator(text.begin(), text.end(), name); found != std::sregex_iterator(); ++found) symbols.insert(found->str());
+  for (auto found = std::sregex_iterator(text.begin(), text.end(), name);
+       found != std::sregex_iterator(); ++found)
+    symbols.insert(found->str());
   EXPECT_GE(symbols.size(), 10u);
   return symbols;
 }
 
 /// The bindings' declarations as a header that is included before others, after the types of CUDA.
 std::vector<std::string> include_bindings(const TemporaryFolder& folder, const std::string& text) {
-  const std::string types = "#include <cstdint>\n#include <cstddef>\nusing std::size_t;\ntypedef int cudaDataType, cudaDataType_t, libraryPropertyType;\ntypedef void* cudaStream_t;\n";
+  const std::string types =
+      "#include <cstdint>\n#include <cstddef>\nusing std::size_t;\ntypedef int cudaDataType, cudaDataType_t, libraryPropertyType;\ntypedef void* cudaStream_t;\n";
   return {"-include", folder.write("bindings.h", types + text)};
 }
 
@@ -114,12 +129,20 @@ static_assert(CUBLASLT_REDUCTION_SCHEME_NONE == 0 && CUBLASLT_REDUCTION_SCHEME_C
 
 TEST(CudaDeclarations, AgreeWithCublasLt) {
   const std::string bindings = PIPER_TEST_WHEELS "/nvmath/bindings/";
-  const auto cublas = read_text(bindings + "cycublas.pxd"), products = read_text(bindings + "cycublasLt.pxd");
-  if (!cublas || !products) PIPER_NOT_FETCHED("there are no bindings of cuBLASLt in `" + bindings + "`: the pinned wheel `nvmath-python` has them");
+  const auto cublas = read_text(bindings + "cycublas.pxd"),
+             products = read_text(bindings + "cycublasLt.pxd");
+  if (!cublas || !products)
+    PIPER_NOT_FETCHED("there are no bindings of cuBLASLt in `" + bindings +
+                      "`: the pinned wheel `nvmath-python` has them");
   const TemporaryFolder folder;
-  const std::set<std::string> structures = {"cublasLtMatmulAlgo_t", "cublasLtMatmulHeuristicResult_t"};
-  const std::string header = header_of_cython(*cublas, {}, {}) + header_of_cython(*products, structures, symbols_of("runtime/cuda/cublas_lt_functions.def", "cublasLt"));
-  expect_alike(comparing("CUBLAS_LT_FUNCTION(symbol, parameters)", "int") + kCublasLt, include_bindings(folder, header), folder);
+  const std::set<std::string> structures = {"cublasLtMatmulAlgo_t",
+                                            "cublasLtMatmulHeuristicResult_t"};
+  const std::string header =
+      header_of_cython(*cublas, {}, {}) +
+      header_of_cython(*products, structures,
+                       symbols_of("runtime/cuda/cublas_lt_functions.def", "cublasLt"));
+  expect_alike(comparing("CUBLAS_LT_FUNCTION(symbol, parameters)", "int") + kCublasLt,
+               include_bindings(folder, header), folder);
 }
 
 constexpr const char* kNccl = R"(
@@ -141,12 +164,16 @@ TEST(CudaDeclarations, AgreeWithNccl) {
   const auto text = read_text(bindings);
   if (!text) PIPER_NOT_FETCHED("there is no `" + bindings + "`: the pinned wheel `nccl4py` has it");
   const TemporaryFolder folder;
-  const std::string header = header_of_cython(*text, {"ncclUniqueId", "ncclConfig_t"}, symbols_of("runtime/cuda/nccl_functions.def", "nccl"));
-  expect_alike(comparing("NCCL_FUNCTION(result, symbol, parameters)", "result") + kNccl, include_bindings(folder, header), folder);
+  const std::string header =
+      header_of_cython(*text, {"ncclUniqueId", "ncclConfig_t"},
+                       symbols_of("runtime/cuda/nccl_functions.def", "nccl"));
+  expect_alike(comparing("NCCL_FUNCTION(result, symbol, parameters)", "result") + kNccl,
+               include_bindings(folder, header), folder);
 }
 
 /// The parts of CUDA that nccl.h includes, as far as needed.
-constexpr const char* kOfCuda = "#pragma once\n#include <stddef.h>\n#define CUDART_VERSION 12000\ntypedef struct CUstream_st* cudaStream_t;\n";
+constexpr const char* kOfCuda =
+    "#pragma once\n#include <stddef.h>\n#define CUDART_VERSION 12000\ntypedef struct CUstream_st* cudaStream_t;\n";
 
 /// The bindings lack this: the values by which unset settings are recognised.
 constexpr const char* kInitial = R"(
@@ -157,10 +184,15 @@ static_assert(NCCL_CONFIG_UNDEF_INT == INT_MIN && NCCL_VERSION(2, 18, 3) == 2180
 
 TEST(CudaDeclarations, AgreeWithTheHeaderOfNccl) {
   const std::string headers = PIPER_NCCL_HEADERS;
-  if (!std::filesystem::exists(headers + "/nccl.h")) GTEST_SKIP() << "there is no nccl.h in `" << headers << "`: the wheel `nvidia-nccl-cu13` has it, 0.2 GB for a header; `cmake -DPIPER_NCCL_HEADERS=DIR` names another folder";
+  if (!std::filesystem::exists(headers + "/nccl.h"))
+    GTEST_SKIP()
+        << "there is no nccl.h in `" << headers
+        << "`: the wheel `nvidia-nccl-cu13` has it, 0.2 GB for a header; `cmake -DPIPER_NCCL_HEADERS=DIR` names another folder";
   const TemporaryFolder folder;
-  for (const char* name : {"cuda_runtime.h", "cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h"}) folder.write(name, kOfCuda);
-  expect_alike(comparing("NCCL_FUNCTION(result, symbol, parameters)", "result") + kNccl + kInitial, {"-I" + folder.path().string(), "-isystem", headers, "-include", "nccl.h"}, folder);
+  for (const char* name : {"cuda_runtime.h", "cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h"})
+    folder.write(name, kOfCuda);
+  expect_alike(comparing("NCCL_FUNCTION(result, symbol, parameters)", "result") + kNccl + kInitial,
+               {"-I" + folder.path().string(), "-isystem", headers, "-include", "nccl.h"}, folder);
 }
 
 }  // namespace

@@ -43,14 +43,24 @@ constexpr Shape kShapes[] = {
 struct Buffers {
   explicit Buffers(const PiperAttend& call) : call(call) {
     const std::size_t element = call.dtype == PIPER_BF16 ? 2 : 4;
-    const auto of = [&](std::int64_t positions, std::int64_t heads) { return static_cast<std::size_t>(call.batch * positions * heads * call.width) * element; };
-    sizes = {of(call.seq, call.heads), of(call.keys, call.kv_heads), of(call.keys, call.kv_heads), of(call.seq, call.heads), static_cast<std::size_t>(call.batch * call.heads * call.seq) * 4,
-             of(call.seq, call.heads), of(call.seq, call.heads), of(call.keys, call.kv_heads), of(call.keys, call.kv_heads)};
+    const auto of = [&](std::int64_t positions, std::int64_t heads) {
+      return static_cast<std::size_t>(call.batch * positions * heads * call.width) * element;
+    };
+    sizes = {of(call.seq, call.heads),
+             of(call.keys, call.kv_heads),
+             of(call.keys, call.kv_heads),
+             of(call.seq, call.heads),
+             static_cast<std::size_t>(call.batch * call.heads * call.seq) * 4,
+             of(call.seq, call.heads),
+             of(call.seq, call.heads),
+             of(call.keys, call.kv_heads),
+             of(call.keys, call.kv_heads)};
     for (const std::size_t size : sizes) bytes.emplace_back(size);
     std::mt19937 random(11);
     std::normal_distribution<float> number(0, 1);
     for (const int operand : {kQ, kK, kV, kDout}) {
-      for (std::size_t i = 0; i < sizes[static_cast<std::size_t>(operand)] / element; ++i) put(operand, i, number(random));
+      for (std::size_t i = 0; i < sizes[static_cast<std::size_t>(operand)] / element; ++i)
+        put(operand, i, number(random));
     }
   }
   void put(int buffer, std::size_t i, float value) {
@@ -62,9 +72,14 @@ struct Buffers {
   }
   float get(int buffer, std::size_t i) const {
     const unsigned char* const from = bytes[static_cast<std::size_t>(buffer)].data();
-    return call.dtype == PIPER_BF16 && buffer != kLse ? static_cast<float>(reinterpret_cast<const piper_bf16*>(from)[i]) : reinterpret_cast<const float*>(from)[i];
+    return call.dtype == PIPER_BF16 && buffer != kLse
+               ? static_cast<float>(reinterpret_cast<const piper_bf16*>(from)[i])
+               : reinterpret_cast<const float*>(from)[i];
   }
-  std::size_t count(int buffer) const { return sizes[static_cast<std::size_t>(buffer)] / (call.dtype == PIPER_BF16 && buffer != kLse ? 2 : 4); }
+  std::size_t count(int buffer) const {
+    return sizes[static_cast<std::size_t>(buffer)] /
+           (call.dtype == PIPER_BF16 && buffer != kLse ? 2 : 4);
+  }
   unsigned char* at(int buffer) { return bytes[static_cast<std::size_t>(buffer)].data(); }
 
   enum { kQ, kK, kV, kOut, kLse, kDout, kDq, kDk, kDv };
@@ -78,9 +93,14 @@ void compute(Buffers& of) {
   std::vector<unsigned char> own(piper_attend_workspace(&of.call));
   runtime::LibraryReport report;
   const runtime::LibraryCalls& loops = runtime::builtin_library_calls();
-  ASSERT_EQ(loops.attend(&of.call, of.at(Buffers::kQ), of.at(Buffers::kK), of.at(Buffers::kV), of.at(Buffers::kOut), of.at(Buffers::kLse), own.data(), own.size(), &report), 0);
-  ASSERT_EQ(loops.attend_grad(&of.call, of.at(Buffers::kQ), of.at(Buffers::kK), of.at(Buffers::kV), of.at(Buffers::kOut), of.at(Buffers::kLse), of.at(Buffers::kDout), of.at(Buffers::kDq),
-                              of.at(Buffers::kDk), of.at(Buffers::kDv), own.data(), own.size(), &report),
+  ASSERT_EQ(
+      loops.attend(&of.call, of.at(Buffers::kQ), of.at(Buffers::kK), of.at(Buffers::kV),
+                   of.at(Buffers::kOut), of.at(Buffers::kLse), own.data(), own.size(), &report),
+      0);
+  ASSERT_EQ(loops.attend_grad(&of.call, of.at(Buffers::kQ), of.at(Buffers::kK), of.at(Buffers::kV),
+                              of.at(Buffers::kOut), of.at(Buffers::kLse), of.at(Buffers::kDout),
+                              of.at(Buffers::kDq), of.at(Buffers::kDk), of.at(Buffers::kDv),
+                              own.data(), own.size(), &report),
             0);
 }
 
@@ -111,7 +131,8 @@ class DeviceAttention : public testing::Test {
   void finish() {
     ASSERT_EQ(driver_->record(event_, stream_), cuda::kSuccess);
     cuda::Status status = cuda::kNotReady;
-    while ((status = driver_->query(event_)) == cuda::kNotReady) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    while ((status = driver_->query(event_)) == cuda::kNotReady)
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
     ASSERT_EQ(status, cuda::kSuccess) << driver_->text_of(status);
   }
   /// Forward and gradient of a call, its operands put on the device before and its results taken
@@ -128,14 +149,16 @@ class DeviceAttention : public testing::Test {
 
 void DeviceAttention::run(Buffers& of, bool captured) {
   constexpr std::size_t kLine = 256, kCanary = 576;  // workspaces begin at multiples of 64 alone
-  const std::uint64_t forward = backend::cuda::attention_workspace(of.call, false), backward = backend::cuda::attention_workspace(of.call, true);
+  const std::uint64_t forward = backend::cuda::attention_workspace(of.call, false),
+                      backward = backend::cuda::attention_workspace(of.call, true);
   std::size_t total = 0;
   std::vector<std::size_t> places;
   for (const std::size_t size : of.sizes) {
     places.push_back(total);
     total += (size + kLine - 1) / kLine * kLine + kLine;  // the memory between buffers is unused
   }
-  const std::size_t workspace = total + kCanary, all = workspace + std::max(forward, backward) + kCanary;
+  const std::size_t workspace = total + kCanary,
+                    all = workspace + std::max(forward, backward) + kCanary;
   if (all > room_) {
     room_ = all;
     ASSERT_EQ(driver_->allocate(all, &on_device_), cuda::kSuccess);
@@ -143,17 +166,22 @@ void DeviceAttention::run(Buffers& of, bool captured) {
   }
   unsigned char *const device = on_device_, *const host = on_host_;
   std::memset(host, 0xC3, all);
-  for (std::size_t b = 0; b < of.sizes.size(); ++b) std::memcpy(host + places[b], of.bytes[b].data(), of.sizes[b]);
+  for (std::size_t b = 0; b < of.sizes.size(); ++b)
+    std::memcpy(host + places[b], of.bytes[b].data(), of.sizes[b]);
   ASSERT_EQ(driver_->copy(stream_, device, host, all), cuda::kSuccess);
   const auto at = [&](int buffer) { return device + places[static_cast<std::size_t>(buffer)]; };
   cuda::Graph graph = nullptr;
   if (captured) {
     ASSERT_EQ(driver_->begin_capture(stream_), cuda::kSuccess);
   }
-  const cuda::Status first = driver_->attend(stream_, of.call, at(Buffers::kQ), at(Buffers::kK), at(Buffers::kV), at(Buffers::kOut), at(Buffers::kLse), device + workspace, forward);
+  const cuda::Status first =
+      driver_->attend(stream_, of.call, at(Buffers::kQ), at(Buffers::kK), at(Buffers::kV),
+                      at(Buffers::kOut), at(Buffers::kLse), device + workspace, forward);
   EXPECT_EQ(first, cuda::kSuccess) << driver_->text_of(first);
-  const cuda::Status second = driver_->attend_grad(stream_, of.call, at(Buffers::kQ), at(Buffers::kK), at(Buffers::kV), at(Buffers::kOut), at(Buffers::kLse), at(Buffers::kDout), at(Buffers::kDq),
-                                                   at(Buffers::kDk), at(Buffers::kDv), device + workspace, backward);
+  const cuda::Status second = driver_->attend_grad(
+      stream_, of.call, at(Buffers::kQ), at(Buffers::kK), at(Buffers::kV), at(Buffers::kOut),
+      at(Buffers::kLse), at(Buffers::kDout), at(Buffers::kDq), at(Buffers::kDk), at(Buffers::kDv),
+      device + workspace, backward);
   EXPECT_EQ(second, cuda::kSuccess) << driver_->text_of(second);
   if (captured) {
     ASSERT_EQ(driver_->end_capture(stream_, &graph), cuda::kSuccess);
@@ -174,10 +202,21 @@ void DeviceAttention::run(Buffers& of, bool captured) {
 TEST_F(DeviceAttention, IsThatOfTheLoops) {
   for (const Shape& shape : kShapes) {
     SCOPED_TRACE(shape.what);
-    PiperAttend call = {.batch = shape.batch, .seq = shape.seq, .keys = shape.keys, .heads = shape.heads, .kv_heads = shape.kv_heads, .width = shape.width, .value_width = shape.width,
-                        .scale = 0.125, .causal = shape.causal ? 1u : 0u, .dtype = shape.dtype, .form = 0};
+    PiperAttend call = {.batch = shape.batch,
+                        .seq = shape.seq,
+                        .keys = shape.keys,
+                        .heads = shape.heads,
+                        .kv_heads = shape.kv_heads,
+                        .width = shape.width,
+                        .value_width = shape.width,
+                        .scale = 0.125,
+                        .causal = shape.causal ? 1u : 0u,
+                        .dtype = shape.dtype,
+                        .form = 0};
     call.form = backend::cuda::attention_form(call);
-    ASSERT_EQ(call.form, static_cast<std::uint32_t>(shape.dtype == PIPER_BF16 ? PIPER_ATTEND_FLASH : PIPER_ATTEND_EFFICIENT));
+    ASSERT_EQ(call.form,
+              static_cast<std::uint32_t>(shape.dtype == PIPER_BF16 ? PIPER_ATTEND_FLASH
+                                                                   : PIPER_ATTEND_EFFICIENT));
     Buffers expected(call), plain(call), captured(call), again(call);
     compute(expected);
     run(plain, false);
@@ -186,10 +225,18 @@ TEST_F(DeviceAttention, IsThatOfTheLoops) {
     // Numbers of about 1; of bf16 one that is rounded to a neighbour is 2^-8 away, and weights are
     // rounded before they are summed up.
     const double bound = shape.dtype == PIPER_BF16 ? 0x1p-4 : 1e-3;
-    for (const auto& [buffer, name] : {std::pair{Buffers::kOut, "out"}, {Buffers::kLse, "lse"}, {Buffers::kDq, "dq"}, {Buffers::kDk, "dk"}, {Buffers::kDv, "dv"}}) {
+    for (const auto& [buffer, name] : {std::pair{Buffers::kOut, "out"},
+                                       {Buffers::kLse, "lse"},
+                                       {Buffers::kDq, "dq"},
+                                       {Buffers::kDk, "dk"},
+                                       {Buffers::kDv, "dv"}}) {
       EXPECT_LE(difference(plain, expected, buffer), bound) << name;
-      EXPECT_EQ(captured.bytes[static_cast<std::size_t>(buffer)], plain.bytes[static_cast<std::size_t>(buffer)]) << name << " in a graph";
-      EXPECT_EQ(again.bytes[static_cast<std::size_t>(buffer)], plain.bytes[static_cast<std::size_t>(buffer)]) << name << " once more";
+      EXPECT_EQ(captured.bytes[static_cast<std::size_t>(buffer)],
+                plain.bytes[static_cast<std::size_t>(buffer)])
+          << name << " in a graph";
+      EXPECT_EQ(again.bytes[static_cast<std::size_t>(buffer)],
+                plain.bytes[static_cast<std::size_t>(buffer)])
+          << name << " once more";
     }
   }
 }

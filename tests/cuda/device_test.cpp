@@ -24,7 +24,8 @@ constexpr std::uint64_t kMiB = 1 << 20;
 /// drivers that are watched.
 class Watched {
  public:
-  Watched(TestDevice& device, const std::string& text) : device_(device), law_(text, tensor::DType::f32) {
+  Watched(TestDevice& device, const std::string& text)
+      : device_(device), law_(text, tensor::DType::f32) {
     if (!law_.program || !*law_.program) return;
     LawRunOptions options;
     options.kernels = &kernels_;
@@ -35,7 +36,9 @@ class Watched {
   const PiperJob& tables() const { return job_->tables(); }
 
   std::unique_ptr<runtime::Executor> executor(Watch& watch, runtime::Failure& failure) {
-    return executors_on(images_, [&] { return std::make_unique<WatchedDriver>(device_.open(), watch); })(*job_, {}, failure);
+    return executors_on(images_, [&] {
+      return std::make_unique<WatchedDriver>(device_.open(), watch);
+    })(*job_, {}, failure);
   }
 
  private:
@@ -47,7 +50,8 @@ class Watched {
 };
 
 std::string mlp_of(const std::string& width) {
-  return "use std.models.mlp\nmesh one(d: 1)\ntrain small = mlp(layers: 2, features: " + width + ", hidden: " + width +
+  return "use std.models.mlp\nmesh one(d: 1)\ntrain small = mlp(layers: 2, features: " + width +
+         ", hidden: " + width +
          ", classes: 3) on one {\n    data:  synthetic(batch: 8, classes: 3)\n    optim: adamw(lr: 1e-3)\n    steps: 3\n}\n";
 }
 
@@ -88,7 +92,9 @@ TEST_F(Device, FirstValuesAreThoseOfTheHost) {
     ASSERT_TRUE(found && found->values.size() == param.elements) << param.name;
     const piper_random_key key = runtime::first_values_key(param, job.seed);
     std::size_t different = 0;
-    for (std::uint64_t i = 0; i < param.elements; ++i) different += found->values[i] != static_cast<float>(piper_first_value(param.init, param.scale, key, i));
+    for (std::uint64_t i = 0; i < param.elements; ++i)
+      different += found->values[i] !=
+                   static_cast<float>(piper_first_value(param.init, param.scale, key, i));
     EXPECT_EQ(different, 0u) << param.name;
     drawn += param.init == PIPER_NORMAL || param.init == PIPER_UNIFORM ? param.elements : 0;
   }
@@ -133,7 +139,10 @@ std::uint64_t resident_bytes() {
 TEST_F(Device, TrainingTakesNoMoreMemoryWithTime) {
   const char* const given = std::getenv("TRAINING_SECONDS");
   const double seconds = given == nullptr ? 1 : std::strtod(given, nullptr);
-  Watched program(*device_, noisy_source("replicate model over dp with bucket: 256, zero: 1\n    offload layer[1], layer[4] with window: 1"));
+  Watched program(
+      *device_,
+      noisy_source(
+          "replicate model over dp with bucket: 256, zero: 1\n    offload layer[1], layer[4] with window: 1"));
   ASSERT_TRUE(program);
   Watch watch;
   runtime::Failure failure;
@@ -141,12 +150,13 @@ TEST_F(Device, TrainingTakesNoMoreMemoryWithTime) {
   ASSERT_TRUE(executor) << failure.message;
   std::uint64_t steps = 0, made = 0, most_made = 0;
   const auto run = [&](std::uint64_t count) {
-    const runtime::RunResult result = executor->run(runtime::Phase::training, count, [&](const runtime::StepRecord& step) {
-      // The third, before which the graphs were made.
-      if (steps + step.local_step == runtime::cuda::kStepsInFlight) made = watch.created;
-      most_made = watch.created;
-      return std::nullopt;
-    });
+    const runtime::RunResult result =
+        executor->run(runtime::Phase::training, count, [&](const runtime::StepRecord& step) {
+          // The third, before which the graphs were made.
+          if (steps + step.local_step == runtime::cuda::kStepsInFlight) made = watch.created;
+          most_made = watch.created;
+          return std::nullopt;
+        });
     steps += result.steps;
     return result.ended == runtime::Ended::finished;
   };
@@ -157,7 +167,9 @@ TEST_F(Device, TrainingTakesNoMoreMemoryWithTime) {
   };
   ASSERT_TRUE(run(runtime::cuda::kStepsInFlight + 2));
   const auto start = std::chrono::steady_clock::now();
-  const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  const auto elapsed = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
   // Allocators and the driver have reached their final size after a tenth of the time.
   do {
     ASSERT_TRUE(run(8));

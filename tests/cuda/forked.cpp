@@ -13,9 +13,13 @@
 
 namespace piper::test {
 
-std::vector<Ended> run_forked(std::uint32_t count, const std::function<Ended(std::uint32_t rank)>& body, std::chrono::seconds limit) {
+std::vector<Ended> run_forked(std::uint32_t count,
+                              const std::function<Ended(std::uint32_t rank)>& body,
+                              std::chrono::seconds limit) {
   const TemporaryFolder folder;
-  const auto file = [&](const char* what, std::uint32_t rank) { return (folder.path() / (std::string(what) + std::to_string(rank))).string(); };
+  const auto file = [&](const char* what, std::uint32_t rank) {
+    return (folder.path() / (std::string(what) + std::to_string(rank))).string();
+  };
   std::vector<pid_t> children;
   for (std::uint32_t rank = 0; rank < count; ++rank) {
     const pid_t child = fork();
@@ -40,7 +44,9 @@ std::vector<Ended> run_forked(std::uint32_t count, const std::function<Ended(std
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    all[rank] = {WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status), read_text(file("out", rank)).value_or(""), read_text(file("err", rank)).value_or("")};
+    all[rank] = {WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status),
+                 read_text(file("out", rank)).value_or(""),
+                 read_text(file("err", rank)).value_or("")};
   }
   return all;
 }
@@ -52,8 +58,13 @@ std::uint16_t free_port() {
   return listeners.port();
 }
 
-std::map<std::string, std::string> launched(std::uint32_t rank, std::uint32_t world, std::uint16_t port) {
-  return {{"RANK", std::to_string(rank)}, {"WORLD_SIZE", std::to_string(world)}, {"LOCAL_RANK", std::to_string(rank)}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", std::to_string(port)}};
+std::map<std::string, std::string> launched(std::uint32_t rank, std::uint32_t world,
+                                            std::uint16_t port) {
+  return {{"RANK", std::to_string(rank)},
+          {"WORLD_SIZE", std::to_string(world)},
+          {"LOCAL_RANK", std::to_string(rank)},
+          {"MASTER_ADDR", "127.0.0.1"},
+          {"MASTER_PORT", std::to_string(port)}};
 }
 
 }  // namespace piper::test

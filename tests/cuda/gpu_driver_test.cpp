@@ -27,7 +27,9 @@ namespace {
 
 using namespace runtime::cuda;
 
-std::string beside(const char* name) { return (std::filesystem::canonical("/proc/self/exe").parent_path() / name).string(); }
+std::string beside(const char* name) {
+  return (std::filesystem::canonical("/proc/self/exe").parent_path() / name).string();
+}
 std::string cublas_lt_file() { return beside("test_cublas_lt/libcublasLt.so.13"); }
 
 GpuChoice choice(int gpu = 0) {
@@ -47,7 +49,8 @@ Seen& seen_by(const std::string& file, const char* function) {
 /// A library that is already open is found by its name.
 class GpuDriverTest : public testing::Test {
  protected:
-  GpuDriverTest() : cuda_(seen_by<TestLibcuda>(beside("test_libcuda/libcuda.so.1"), "test_libcuda")) {
+  GpuDriverTest()
+      : cuda_(seen_by<TestLibcuda>(beside("test_libcuda/libcuda.so.1"), "test_libcuda")) {
     runtime::Failure failure;
     driver_ = open_gpu(choice(1), failure);
     EXPECT_TRUE(driver_) << failure.message;
@@ -73,7 +76,10 @@ TEST_F(GpuDriverTest, SettingsStandBeforeItIsStarted) {
 }
 
 TEST_F(GpuDriverTest, StreamsHaveThreePriorities) {
-  for (const auto& [priority, call] : {std::pair{Priority::compute, "cuStreamCreateWithPriority 1 0"}, {Priority::communication, "cuStreamCreateWithPriority 1 -1"}, {Priority::high, "cuStreamCreateWithPriority 1 -5"}}) {
+  for (const auto& [priority, call] :
+       {std::pair{Priority::compute, "cuStreamCreateWithPriority 1 0"},
+        {Priority::communication, "cuStreamCreateWithPriority 1 -1"},
+        {Priority::high, "cuStreamCreateWithPriority 1 -5"}}) {
     CudaStream stream = nullptr;
     ASSERT_EQ(driver_->create_stream(priority, &stream), kSuccess);
     EXPECT_EQ(last_call(), call);
@@ -136,7 +142,15 @@ TEST_F(GpuDriverTest, EverythingIsGivenBack) {
     ASSERT_EQ(driver->allocate(256, &device), kSuccess);
     ASSERT_EQ(driver->allocate_host(256, &host), kSuccess);
     EXPECT_TRUE(std::all_of(host, host + 256, [](unsigned char byte) { return byte == 0; }));
-    ASSERT_EQ(driver->plan_product({.batch = 1, .m = 2, .n = 2, .k = 2, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32}, PIPER_GEMM_WRITES, 0, &product), kSuccess);
+    ASSERT_EQ(driver->plan_product({.batch = 1,
+                                    .m = 2,
+                                    .n = 2,
+                                    .k = 2,
+                                    .transpose_a = 0,
+                                    .transpose_b = 0,
+                                    .dtype = PIPER_F32},
+                                   PIPER_GEMM_WRITES, 0, &product),
+              kSuccess);
     EXPECT_GT(products.objects, 1);
   }
   EXPECT_EQ(cuda_.objects, before);
@@ -148,13 +162,17 @@ TEST_F(GpuDriverTest, DoctorSaysWhatTheDriverSaysOfLinks) {
   ASSERT_EQ(devices.gpus.size(), 2u);
   EXPECT_EQ(devices.gpus[1].bus, "0000:3b:00.0");
   ASSERT_EQ(devices.gpus[1].links.size(), 1u);
-  EXPECT_TRUE(devices.gpus[1].links[0].to == 0 && devices.gpus[1].links[0].reaches && devices.gpus[1].links[0].atomics);
+  EXPECT_TRUE(devices.gpus[1].links[0].to == 0 && devices.gpus[1].links[0].reaches &&
+              devices.gpus[1].links[0].atomics);
   const source::MemoryFileSystem files;
   std::ostringstream out, err;
   tools::Console console{out, err, files, {}};
   const std::vector<std::string> words = {"doctor"};
   EXPECT_EQ(tools::run(words, console), 0);
-  EXPECT_NE(out.str().find("  GPU 0             GPU of the tests, sm_90, 80GiB, at 0000:19:00.0\n                    to GPU 1: direct access, with atomics, as NVLink has them, performance rank 0\n"), std::string::npos)
+  EXPECT_NE(
+      out.str().find(
+          "  GPU 0             GPU of the tests, sm_90, 80GiB, at 0000:19:00.0\n                    to GPU 1: direct access, with atomics, as NVLink has them, performance rank 0\n"),
+      std::string::npos)
       << out.str();
 }
 
@@ -168,12 +186,16 @@ class Products : public testing::Test {
     products_ = CublasLt::open(cublas_lt_file(), reason);
     EXPECT_TRUE(products_) << reason;
   }
-  static constexpr PiperGemm kSmall = {.batch = 1, .m = 2, .n = 3, .k = 4, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32};
-  Status plan(const PiperGemm& call, Product* made) { return products_->plan(call, PIPER_GEMM_WRITES, 4096, made); }
+  static constexpr PiperGemm kSmall = {
+      .batch = 1, .m = 2, .n = 3, .k = 4, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32};
+  Status plan(const PiperGemm& call, Product* made) {
+    return products_->plan(call, PIPER_GEMM_WRITES, 4096, made);
+  }
   Status multiply(Product product) {
     std::vector<float> matrices(12, 1.0F);
     std::vector<unsigned char> workspace(4096);
-    return products_->multiply(product, matrices.data(), matrices.data(), matrices.data(), workspace.data(), nullptr);
+    return products_->multiply(product, matrices.data(), matrices.data(), matrices.data(),
+                               workspace.data(), nullptr);
   }
 
   TestCublasLt& seen_;
@@ -184,7 +206,8 @@ template <typename T>
 std::vector<T> random_numbers(std::int64_t count, std::mt19937& random) {
   std::vector<T> numbers(static_cast<std::size_t>(count));
   // Quarters of small numbers: sums of their products are exact in any order.
-  for (T& each : numbers) each = static_cast<T>(static_cast<float>(static_cast<int>(random() % 17) - 8) * 0.25F);
+  for (T& each : numbers)
+    each = static_cast<T>(static_cast<float>(static_cast<int>(random() % 17) - 8) * 0.25F);
   return numbers;
 }
 
@@ -192,20 +215,33 @@ template <typename T, typename Sum>
 void compare_with_loops(CublasLt& products, std::uint32_t dtype, std::uint32_t end) {
   std::mt19937 random(3);
   for (const auto& [transpose_a, transpose_b] : {std::pair{0u, 0u}, {0u, 1u}, {1u, 0u}}) {
-    const PiperGemm call = {.batch = 2, .m = 3, .n = 5, .k = 4, .transpose_a = transpose_a, .transpose_b = transpose_b, .dtype = dtype};
-    SCOPED_TRACE(std::string(transpose_a != 0 ? "t" : "n") + (transpose_b != 0 ? "t" : "n") + ", dtype " + std::to_string(dtype) + ", end " + std::to_string(end));
-    const auto a = random_numbers<T>(call.batch * call.m * call.k, random), b = random_numbers<T>(call.batch * call.k * call.n, random);
+    const PiperGemm call = {.batch = 2,
+                            .m = 3,
+                            .n = 5,
+                            .k = 4,
+                            .transpose_a = transpose_a,
+                            .transpose_b = transpose_b,
+                            .dtype = dtype};
+    SCOPED_TRACE(std::string(transpose_a != 0 ? "t" : "n") + (transpose_b != 0 ? "t" : "n") +
+                 ", dtype " + std::to_string(dtype) + ", end " + std::to_string(end));
+    const auto a = random_numbers<T>(call.batch * call.m * call.k, random),
+               b = random_numbers<T>(call.batch * call.k * call.n, random);
     const auto before = random_numbers<Sum>(call.batch * call.m * call.n, random);
     Product product = nullptr;
     ASSERT_EQ(products.plan(call, end, 4096, &product), 0);
     std::vector<Sum> expected = before;
     runtime::LibraryReport report;
-    ASSERT_EQ(runtime::builtin_library_calls().gemm(&call, a.data(), b.data(), expected.data(), end == PIPER_GEMM_ADDS ? 1 : 0, &report), runtime::kLibraryDone);
+    ASSERT_EQ(runtime::builtin_library_calls().gemm(&call, a.data(), b.data(), expected.data(),
+                                                    end == PIPER_GEMM_ADDS ? 1 : 0, &report),
+              runtime::kLibraryDone);
     if (end == PIPER_GEMM_ROUNDS) {
       std::vector<T> made(before.size()), rounded(before.size());
-      std::transform(expected.begin(), expected.end(), rounded.begin(), [](Sum sum) { return static_cast<T>(sum); });
+      std::transform(expected.begin(), expected.end(), rounded.begin(),
+                     [](Sum sum) { return static_cast<T>(sum); });
       ASSERT_EQ(products.multiply(product, a.data(), b.data(), made.data(), nullptr, nullptr), 0);
-      EXPECT_TRUE(std::equal(made.begin(), made.end(), rounded.begin(), [](T x, T y) { return static_cast<float>(x) == static_cast<float>(y); }));
+      EXPECT_TRUE(std::equal(made.begin(), made.end(), rounded.begin(), [](T x, T y) {
+        return static_cast<float>(x) == static_cast<float>(y);
+      }));
     } else {
       std::vector<Sum> made = before;
       ASSERT_EQ(products.multiply(product, a.data(), b.data(), made.data(), nullptr, nullptr), 0);
@@ -224,7 +260,10 @@ TEST_F(Products, AreThoseOfRows) {
 }
 
 TEST_F(Products, TheFirstThatFitsIsTaken) {
-  seen_.whole = {{.number = 1, .state = 15}, {.number = 2, .workspace = 5000}, {.number = 3, .workspace = 4096}, {.number = 4}};
+  seen_.whole = {{.number = 1, .state = 15},
+                 {.number = 2, .workspace = 5000},
+                 {.number = 3, .workspace = 4096},
+                 {.number = 4}};
   Product product = nullptr;
   ASSERT_EQ(plan(kSmall, &product), 0);
   ASSERT_EQ(multiply(product), 0);

@@ -10,7 +10,7 @@ template <int... I> struct host_count<0, I...> {
 
 template <class F> struct host_arguments;
 template <class... A> struct host_arguments<void(A...)> {
-  static constexpr int slot = 128; // bytes for each
+  static constexpr int slot = 128;  // bytes for each
   static constexpr unsigned long bytes = slot * sizeof...(A);
   using all = typename host_count<sizeof...(A)>::list;
   template <int... I>
@@ -19,7 +19,9 @@ template <class... A> struct host_arguments<void(A...)> {
     (__builtin_memcpy(to + slot * I, from[I], sizeof(A)), ...);
   }
   template <int... I>
-  static void run_each(host_list<I...>, void (*kernel)(A...), const unsigned char* at) { kernel(*(A*)(at + slot * I)...); }
+  static void run_each(host_list<I...>, void (*kernel)(A...), const unsigned char* at) {
+    kernel(*(A*)(at + slot * I)...);
+  }
   static void pack(const void* const* from, unsigned char* to) { pack_each(all(), from, to); }
   static void run(void (*kernel)(A...), const unsigned char* at) { run_each(all(), kernel, at); }
 };
@@ -30,8 +32,9 @@ struct host_kernel {
   void (*pack)(const void* const* from, unsigned char* to);
   void (*run)(const unsigned char* at);
 };
-#define HOST_KERNEL(name, meets)                                                               \
-  extern "C" {                                                                                 \
-  host_kernel host_##name = {host_arguments<decltype(name)>::bytes, meets, host_arguments<decltype(name)>::pack, \
-                                   [](const unsigned char* at) { host_arguments<decltype(name)>::run(name, at); }}; \
+#define HOST_KERNEL(name, meets)                                                          \
+  extern "C" {                                                                            \
+  host_kernel host_##name = {                                                             \
+      host_arguments<decltype(name)>::bytes, meets, host_arguments<decltype(name)>::pack, \
+      [](const unsigned char* at) { host_arguments<decltype(name)>::run(name, at); }};    \
   }

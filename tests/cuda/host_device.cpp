@@ -13,8 +13,12 @@ namespace {
 class HostDevice final : public TestDevice {
  public:
   bool is_host() const override { return true; }
-  std::unique_ptr<runtime::cuda::Driver> open() override { return std::make_unique<HostDriver>(HostOptions{.memory = std::uint64_t{256} << 20}); }
-  std::string build(const backend::cuda::KernelSet& kernels) override { return build_host_image(kernels, fresh_folder()); }
+  std::unique_ptr<runtime::cuda::Driver> open() override {
+    return std::make_unique<HostDriver>(HostOptions{.memory = std::uint64_t{256} << 20});
+  }
+  std::string build(const backend::cuda::KernelSet& kernels) override {
+    return build_host_image(kernels, fresh_folder());
+  }
   std::string build_own() override { return build_own_host_image(fresh_folder()); }
 
  private:
@@ -30,6 +34,8 @@ class HostDevice final : public TestDevice {
 
 }  // namespace
 
-std::unique_ptr<TestDevice> find_test_device(std::string&) { return std::make_unique<HostDevice>(); }
+std::unique_ptr<TestDevice> find_test_device(std::string&) {
+  return std::make_unique<HostDevice>();
+}
 
 }  // namespace piper::test

@@ -47,15 +47,15 @@ struct HostDriver::Work {
 struct HostDriver::HostStream {
   std::uint32_t number = 0;
   std::deque<Work> work;
-  const HostGraph* captured = nullptr;       // the graph of which its work becomes a part
-  std::set<std::size_t> last;                // nodes that precede the next one
+  const HostGraph* captured = nullptr;  // the graph of which its work becomes a part
+  std::set<std::size_t> last;           // nodes that precede the next one
 };
 struct HostDriver::HostEvent {
   std::uint32_t number = 0;
   std::uint64_t recorded = 0, completed = 0;  // versions
-  std::uint64_t time = 0;                    // of the last one that completed
-  const HostGraph* captured = nullptr;       // of which capture the last record is a part
-  std::set<std::size_t> after;               // nodes
+  std::uint64_t time = 0;                     // of the last one that completed
+  const HostGraph* captured = nullptr;        // of which capture the last record is a part
+  std::set<std::size_t> after;                // nodes
 };
 struct HostDriver::HostGraph {
   struct Node {
@@ -74,7 +74,11 @@ struct HostDriver::HostGraph {
   }
 };
 struct HostDriver::GraphRun {
-  explicit GraphRun(const HostGraph& graph) : graph(graph), missing(graph.nodes.size()), next(graph.nodes.size()), tries(graph.nodes.size()) {
+  explicit GraphRun(const HostGraph& graph)
+      : graph(graph),
+        missing(graph.nodes.size()),
+        next(graph.nodes.size()),
+        tries(graph.nodes.size()) {
     for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
       missing[n] = graph.nodes[n].after.size();
       if (missing[n] == 0) ready.push_back(n);
@@ -117,7 +121,8 @@ T* real(Handle handle) {
 
 }  // namespace
 
-HostDriver::HostDriver(HostOptions options) : options_(std::move(options)), random_(options_.seed * 0x9E3779B97F4A7C15u + 1) {}
+HostDriver::HostDriver(HostOptions options)
+    : options_(std::move(options)), random_(options_.seed * 0x9E3779B97F4A7C15u + 1) {}
 
 HostDriver::~HostDriver() {
   for (const auto& module : modules_) dlclose(module->library);
@@ -128,10 +133,14 @@ std::string HostDriver::text_of(Status status) const {
     case kInvalidValue: return "CUDA_ERROR_INVALID_VALUE: invalid argument";
     case cuda::kOutOfDeviceMemory: return "CUDA_ERROR_OUT_OF_MEMORY: out of memory";
     case kNotFound: return "CUDA_ERROR_NOT_FOUND: named symbol not found";
-    case kUnsupported: return "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED: operation not permitted when stream is capturing";
+    case kUnsupported:
+      return "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED: operation not permitted when stream is capturing";
     case cuda::kAttentionRefused: return "LibTorch refused an attention";
-    case cuda::kAttentionOverrun: return "a library call wanted `" + std::to_string(options_.attention_wants) + "` bytes more than its planned workspace";
-    case kIllegalAddress: return "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered";
+    case cuda::kAttentionOverrun:
+      return "a library call wanted `" + std::to_string(options_.attention_wants) +
+             "` bytes more than its planned workspace";
+    case kIllegalAddress:
+      return "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered";
     default: return "CUDA_ERROR " + std::to_string(status);
   }
 }
@@ -197,7 +206,8 @@ Status HostDriver::create_event(Event* made) {
   return cuda::kSuccess;
 }
 
-Status HostDriver::enqueue(CudaStream handle, HostCall call, std::function<void()> run, HostEvent* event, std::uint64_t version) {
+Status HostDriver::enqueue(CudaStream handle, HostCall call, std::function<void()> run,
+                           HostEvent* event, std::uint64_t version) {
   auto* const stream = real<HostStream>(handle);
   if (stream->captured != nullptr) {
     capture_->nodes.push_back({std::move(run), stream->last});
@@ -208,14 +218,15 @@ Status HostDriver::enqueue(CudaStream handle, HostCall call, std::function<void(
   if (options_.calls != nullptr) options_.calls->push_back(std::move(call));
   stream->work.push_back({std::move(run), event, version});
   // The device does not wait until the host has nothing more to enqueue.
-  while (draw() % 4 == 0 && step()) {
-  }
+  while (draw() % 4 == 0 && step()) {}
   return cuda::kSuccess;
 }
 
 void HostDriver::tick() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  time_ = std::max(time_ + 1, static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()));
+  time_ =
+      std::max(time_ + 1, static_cast<std::uint64_t>(
+                              std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()));
 }
 
 bool HostDriver::step() {
@@ -224,7 +235,8 @@ bool HostDriver::step() {
   for (const auto& stream : streams_) {
     if (stream->work.empty()) continue;
     const Work& next = stream->work.front();
-    if (!next.hangs && (next.waits == nullptr || next.waits->completed >= next.version)) ready.push_back(stream.get());
+    if (!next.hangs && (next.waits == nullptr || next.waits->completed >= next.version))
+      ready.push_back(stream.get());
   }
   while (!ready.empty()) {
     std::swap(ready[draw() % ready.size()], ready.back());
@@ -248,7 +260,8 @@ bool HostDriver::step() {
   return false;
 }
 
-Status HostDriver::enqueue_comm(CudaStream handle, std::function<HostTries()> begin, std::shared_ptr<void> kept) {
+Status HostDriver::enqueue_comm(CudaStream handle, std::function<HostTries()> begin,
+                                std::shared_ptr<void> kept) {
   auto* const stream = real<HostStream>(handle);
   if (const Status status = enqueue(handle, {.kind = HostCall::Kind::comm}, {})) return status;
   if (stream->captured != nullptr) {
@@ -270,10 +283,12 @@ Status HostDriver::record(Event handle, CudaStream stream) {
     return cuda::kSuccess;
   }
   const std::uint64_t version = ++event->recorded;
-  return enqueue(stream, {.kind = HostCall::Kind::record, .event = event->number, .version = version}, [this, event, version] {
-    event->completed = std::max(event->completed, version);
-    event->time = time_;
-  });
+  return enqueue(stream,
+                 {.kind = HostCall::Kind::record, .event = event->number, .version = version},
+                 [this, event, version] {
+                   event->completed = std::max(event->completed, version);
+                   event->time = time_;
+                 });
 }
 
 Status HostDriver::wait(CudaStream stream, Event handle) {
@@ -288,15 +303,16 @@ Status HostDriver::wait(CudaStream stream, Event handle) {
     return cuda::kSuccess;
   }
   if (on->captured != nullptr) return invalidate(kIsolation);
-  return enqueue(stream, {.kind = HostCall::Kind::wait, .event = event->number, .version = event->recorded}, {}, event, event->recorded);
+  return enqueue(stream,
+                 {.kind = HostCall::Kind::wait, .event = event->number, .version = event->recorded},
+                 {}, event, event->recorded);
 }
 
 Status HostDriver::query(Event handle) {
   if (const Status refused = refusal("cuEventQuery")) return refused;
   const auto* const event = real<HostEvent>(handle);
   if (capture_ != nullptr) return invalidate(kUnsupported);
-  while (event->completed < event->recorded && step()) {
-  }
+  while (event->completed < event->recorded && step()) {}
   if (failed_ != cuda::kSuccess) return failed_;
   return event->completed < event->recorded ? cuda::kNotReady : cuda::kSuccess;
 }
@@ -304,7 +320,9 @@ Status HostDriver::query(Event handle) {
 Status HostDriver::elapsed(Event from, Event to, double* seconds) {
   if (const Status refused = refusal("cuEventElapsedTime")) return refused;
   const auto *const first = real<HostEvent>(from), *const last = real<HostEvent>(to);
-  if (first->recorded == 0 || last->recorded == 0 || first->completed < first->recorded || last->completed < last->recorded) return kInvalidValue;
+  if (first->recorded == 0 || last->recorded == 0 || first->completed < first->recorded ||
+      last->completed < last->recorded)
+    return kInvalidValue;
   *seconds = 1e-9 * (static_cast<double>(last->time) - static_cast<double>(first->time));
   return cuda::kSuccess;
 }
@@ -321,42 +339,55 @@ Status HostDriver::fill(CudaStream stream, void* to, unsigned char byte, std::ui
 
 Status HostDriver::write(CudaStream stream, std::uint32_t* to, std::uint32_t value) {
   if (const Status refused = refusal("cuStreamWriteValue32")) return refused;
-  return enqueue(stream, {.kind = HostCall::Kind::write}, [=] { __atomic_store_n(to, value, __ATOMIC_RELEASE); });
+  return enqueue(stream, {.kind = HostCall::Kind::write},
+                 [=] { __atomic_store_n(to, value, __ATOMIC_RELEASE); });
 }
 
-Status HostDriver::launch(CudaStream stream, Function handle, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) {
+Status HostDriver::launch(CudaStream stream, Function handle, std::uint64_t blocks,
+                          std::uint32_t threads, const void* const* arguments) {
   if (const Status refused = refusal("cuLaunchKernel")) return refused;
   if (options_.at_launch) options_.at_launch();
   const auto* const function = real<HostFunction>(handle);
   std::vector<unsigned char> packed(function->kernel->bytes);
   function->kernel->pack(arguments, packed.data());
-  const backend::cuda::Launch grid{static_cast<std::int64_t>(blocks), threads, function->kernel->meets != 0};
-  enqueue(stream, {.kind = HostCall::Kind::launch, .function = function->name}, [this, function, grid, packed = std::move(packed)] {
-    if (function->faults && options_.spared-- == 0) {
-      failed_ = kIllegalAddress;
-      return;
-    }
-    function->grid->run(grid, [&] { function->kernel->run(packed.data()); });
-  });
+  const backend::cuda::Launch grid{static_cast<std::int64_t>(blocks), threads,
+                                   function->kernel->meets != 0};
+  enqueue(stream, {.kind = HostCall::Kind::launch, .function = function->name},
+          [this, function, grid, packed = std::move(packed)] {
+            if (function->faults && options_.spared-- == 0) {
+              failed_ = kIllegalAddress;
+              return;
+            }
+            function->grid->run(grid, [&] { function->kernel->run(packed.data()); });
+          });
   if (!function->hangs) return cuda::kSuccess;
   if (capture_ != nullptr) {
     capture_->nodes.back().hangs = true;
   } else {
-    real<HostStream>(stream)->work.push_back({.run = {}, .waits = nullptr, .version = 0, .hangs = true});
+    real<HostStream>(stream)->work.push_back(
+        {.run = {}, .waits = nullptr, .version = 0, .hangs = true});
   }
   return cuda::kSuccess;
 }
 
-Status HostDriver::multiply(CudaStream stream, Product handle, const void* a, const void* b, void* c, void* workspace, std::uint64_t workspace_bytes) {
+Status HostDriver::multiply(CudaStream stream, Product handle, const void* a, const void* b,
+                            void* c, void* workspace, std::uint64_t workspace_bytes) {
   if (const Status refused = refusal("cublasLtMatmul")) return refused;
   const auto* const product = real<HostProduct>(handle);
-  if (reinterpret_cast<std::uintptr_t>(workspace) % kAlignment != 0 || workspace_bytes < product->workspace) return kInvalidValue;
+  if (reinterpret_cast<std::uintptr_t>(workspace) % kAlignment != 0 ||
+      workspace_bytes < product->workspace)
+    return kInvalidValue;
   return enqueue(stream, {.kind = HostCall::Kind::multiply}, [=] {
     spoil(workspace, product->workspace);
     runtime::LibraryReport report;
     const bool rounds = product->end == PIPER_GEMM_ROUNDS;
-    std::vector<float> sums(rounds ? static_cast<std::size_t>(product->call.batch * product->call.m * product->call.n) : 0);
-    EXPECT_EQ(runtime::builtin_library_calls().gemm(&product->call, a, b, rounds ? sums.data() : c, product->end == PIPER_GEMM_ADDS ? 1 : 0, &report), runtime::kLibraryDone);
+    std::vector<float> sums(
+        rounds ? static_cast<std::size_t>(product->call.batch * product->call.m * product->call.n)
+               : 0);
+    EXPECT_EQ(
+        runtime::builtin_library_calls().gemm(&product->call, a, b, rounds ? sums.data() : c,
+                                              product->end == PIPER_GEMM_ADDS ? 1 : 0, &report),
+        runtime::kLibraryDone);
     std::copy(sums.begin(), sums.end(), static_cast<piper_bf16*>(c));
   });
 }
@@ -368,26 +399,36 @@ bool HostDriver::open_attention(bool, std::string& reason) {
 
 /// Like LibTorch, it may write all of the workspace, and no byte outside; the host's own
 /// temporaries lie elsewhere.
-Status HostDriver::attend(CudaStream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) {
+Status HostDriver::attend(CudaStream stream, const PiperAttend& call, const void* q, const void* k,
+                          const void* v, void* out, void* lse, void* workspace,
+                          std::uint64_t workspace_bytes) {
   if (const Status refused = refusal("attention")) return refused;
-  if (backend::cuda::attention_workspace(call, false) + options_.attention_wants > workspace_bytes) return cuda::kAttentionOverrun;
+  if (backend::cuda::attention_workspace(call, false) + options_.attention_wants > workspace_bytes)
+    return cuda::kAttentionOverrun;
   return enqueue(stream, {.kind = HostCall::Kind::attend}, [=] {
     spoil(workspace, workspace_bytes);
     std::vector<unsigned char> own(piper_attend_workspace(&call));
     runtime::LibraryReport report;
-    EXPECT_EQ(runtime::builtin_library_calls().attend(&call, q, k, v, out, lse, own.data(), own.size(), &report), runtime::kLibraryDone);
+    EXPECT_EQ(runtime::builtin_library_calls().attend(&call, q, k, v, out, lse, own.data(),
+                                                      own.size(), &report),
+              runtime::kLibraryDone);
   });
 }
 
-Status HostDriver::attend_grad(CudaStream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk,
-                               void* dv, void* workspace, std::uint64_t workspace_bytes) {
+Status HostDriver::attend_grad(CudaStream stream, const PiperAttend& call, const void* q,
+                               const void* k, const void* v, const void* out, const void* lse,
+                               const void* dout, void* dq, void* dk, void* dv, void* workspace,
+                               std::uint64_t workspace_bytes) {
   if (const Status refused = refusal("attention_grad")) return refused;
-  if (backend::cuda::attention_workspace(call, true) + options_.attention_wants > workspace_bytes) return cuda::kAttentionOverrun;
+  if (backend::cuda::attention_workspace(call, true) + options_.attention_wants > workspace_bytes)
+    return cuda::kAttentionOverrun;
   return enqueue(stream, {.kind = HostCall::Kind::attend}, [=] {
     spoil(workspace, workspace_bytes);
     std::vector<unsigned char> own(piper_attend_workspace(&call));
     runtime::LibraryReport report;
-    EXPECT_EQ(runtime::builtin_library_calls().attend_grad(&call, q, k, v, out, lse, dout, dq, dk, dv, own.data(), own.size(), &report), runtime::kLibraryDone);
+    EXPECT_EQ(runtime::builtin_library_calls().attend_grad(&call, q, k, v, out, lse, dout, dq, dk,
+                                                           dv, own.data(), own.size(), &report),
+              runtime::kLibraryDone);
   });
 }
 
@@ -420,7 +461,8 @@ Status HostDriver::end_capture(CudaStream handle, Graph* made) {
     joined[node] = true;
     open.insert(open.end(), graph->nodes[node].after.begin(), graph->nodes[node].after.end());
   }
-  if (status == cuda::kSuccess && std::find(joined.begin(), joined.end(), false) != joined.end()) status = kUnjoined;
+  if (status == cuda::kSuccess && std::find(joined.begin(), joined.end(), false) != joined.end())
+    status = kUnjoined;
   for (const auto& stream : streams_) {
     stream->captured = nullptr;
     stream->last.clear();
@@ -440,9 +482,10 @@ Status HostDriver::launch_graph(CudaStream stream, Graph handle) {
   const auto* const graph = real<HostGraph>(handle);
   if (graph->dropped) return kInvalidValue;
   if (const Status status = enqueue(stream, {.kind = HostCall::Kind::graph}, {})) return status;
-  real<HostStream>(stream)->work.push_back({.run = {}, .begin = [this, graph] {
-    return [this, running = std::make_shared<GraphRun>(*graph)] { return run(*running); };
-  }});
+  real<HostStream>(stream)->work.push_back(
+      {.run = {}, .begin = [this, graph] {
+         return [this, running = std::make_shared<GraphRun>(*graph)] { return run(*running); };
+       }});
   return cuda::kSuccess;
 }
 
@@ -492,7 +535,8 @@ Status HostDriver::load(const std::string& image, Module* made) {
 Status HostDriver::find(Module handle, const char* name, Function* found) {
   if (const Status refused = refusal("cuModuleGetFunction")) return refused;
   auto* const module = real<HostModule>(handle);
-  const auto* const kernel = static_cast<const PackedKernel*>(dlsym(module->library, (std::string("host_") + name).c_str()));
+  const auto* const kernel = static_cast<const PackedKernel*>(
+      dlsym(module->library, (std::string("host_") + name).c_str()));
   if (kernel == nullptr) return kNotFound;
   auto& function = functions_.emplace_back(std::make_unique<HostFunction>());
   *function = {name, kernel, module->grid.get(), options_.fault == name, options_.hangs == name};
@@ -500,7 +544,8 @@ Status HostDriver::find(Module handle, const char* name, Function* found) {
   return cuda::kSuccess;
 }
 
-Status HostDriver::plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) {
+Status HostDriver::plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace,
+                                Product* made) {
   if (const Status refused = refusal("cublasLtMatmulAlgoGetHeuristic")) return refused;
   auto& product = products_.emplace_back(std::make_unique<HostProduct>());
   *product = {call, end, workspace};
@@ -517,28 +562,40 @@ std::string build(const std::string& text, const std::string& name, const std::s
   options.limit = std::chrono::minutes(5);
   // A GPU faults where a piece of memory is read or written at once and does not lie at a multiple
   // of its size; so do these kernels.
-  const auto built = run_process({"/bin/sh", "-c", "g++ -std=c++20 -O1 -ffp-contract=off -fsanitize=alignment -fsanitize-undefined-trap-on-error -w -shared -fPIC -I. -o " + object + " " + source}, options);
+  const auto built = run_process(
+      {"/bin/sh", "-c",
+       "g++ -std=c++20 -O1 -ffp-contract=off -fsanitize=alignment -fsanitize-undefined-trap-on-error -w -shared -fPIC -I. -o " +
+           object + " " + source},
+      options);
   EXPECT_EQ(built.exit_code, 0) << built.err.substr(0, 4000);
   return object;
 }
 
-std::string host_kernel(const std::string& name, bool meets) { return "HOST_KERNEL(" + name + ", " + (meets ? "1" : "0") + ")\n"; }
+std::string host_kernel(const std::string& name, bool meets) {
+  return "HOST_KERNEL(" + name + ", " + (meets ? "1" : "0") + ")\n";
+}
 
 }  // namespace
 
 std::string build_host_image(const backend::cuda::KernelSet& kernels, const std::string& folder) {
-  std::string text = "#include \"tests/cuda/host_shim.h\"\n" + kernels.source() + "\n#include \"tests/cuda/host_call.h\"\n";
+  std::string text = "#include \"tests/cuda/host_shim.h\"\n" + kernels.source() +
+                     "\n#include \"tests/cuda/host_call.h\"\n";
   for (const auto& entry : kernels.list()) text += host_kernel(entry.name, entry.launch.meets);
   return build(text, "kernels", folder);
 }
 
 std::string build_own_host_image(const std::string& folder) {
-  std::string text = "#include \"tests/cuda/host_shim.h\"\n#include \"backend/cuda/prelude.h\"\n#include \"runtime/kernel_math.h\"\n#include \"runtime/cuda/device_kernels.h\"\n"
-                     "#include \"tests/cuda/host_call.h\"\n";
-  text += host_kernel("piper_advance", false) + host_kernel("piper_check", true) + host_kernel("piper_count", true);
-  for (const std::string dtype : {"f64", "f32", "i64", "bf16"}) text += host_kernel("piper_initialise_" + dtype, false) + host_kernel("piper_sum_" + dtype, false);
+  std::string text =
+      "#include \"tests/cuda/host_shim.h\"\n#include \"backend/cuda/prelude.h\"\n#include \"runtime/kernel_math.h\"\n#include \"runtime/cuda/device_kernels.h\"\n"
+      "#include \"tests/cuda/host_call.h\"\n";
+  text += host_kernel("piper_advance", false) + host_kernel("piper_check", true) +
+          host_kernel("piper_count", true);
+  for (const std::string dtype : {"f64", "f32", "i64", "bf16"})
+    text +=
+        host_kernel("piper_initialise_" + dtype, false) + host_kernel("piper_sum_" + dtype, false);
   for (const std::string dtype : {"f64", "f32", "bf16"}) {
-    for (const std::string kernel : {"piper_attend_", "piper_attend_dq_", "piper_attend_dkv_"}) text += host_kernel(kernel + dtype, true);
+    for (const std::string kernel : {"piper_attend_", "piper_attend_dq_", "piper_attend_dkv_"})
+      text += host_kernel(kernel + dtype, true);
   }
   return build(text, "own_kernels", folder);
 }

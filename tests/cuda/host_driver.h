@@ -21,12 +21,23 @@ namespace piper::test {
 
 /// The calls of the driver, in order.
 struct HostCall {
-  enum class Kind : std::uint8_t { record, wait, copy, fill, write, launch, multiply, attend, graph, comm } kind = Kind::record;
+  enum class Kind : std::uint8_t {
+    record,
+    wait,
+    copy,
+    fill,
+    write,
+    launch,
+    multiply,
+    attend,
+    graph,
+    comm
+  } kind = Kind::record;
   std::uint32_t stream = 0;
-  std::uint32_t event = 0;            // record, wait
+  std::uint32_t event = 0;  // record, wait
   // The number of records of the event so far; wait: 0 if there is none.
   std::uint64_t version = 0;
-  std::string function = {};          // launch
+  std::string function = {};  // launch
 };
 
 struct HostOptions {
@@ -37,13 +48,13 @@ struct HostOptions {
   std::string refused = {};
   std::uint64_t refused_call = 0;
   runtime::cuda::Status refused_status = 1;
-  std::string fault = {};             // the kernel that makes the device fail
-  std::uint64_t spared = 0;           // its launches before that
-  std::string hangs = {};             // the kernel that never ends
-  std::function<void()> at_launch = {};  // called at every launch
-  bool deaf = false;                  // ignores waits: as if every event were missing
-  std::string no_attention = {};      // the reason why there is no LibTorch; empty: there is
-  std::uint64_t attention_wants = 0;  // bytes more than the plan has
+  std::string fault = {};                  // the kernel that makes the device fail
+  std::uint64_t spared = 0;                // its launches before that
+  std::string hangs = {};                  // the kernel that never ends
+  std::function<void()> at_launch = {};    // called at every launch
+  bool deaf = false;                       // ignores waits: as if every event were missing
+  std::string no_attention = {};           // the reason why there is no LibTorch; empty: there is
+  std::uint64_t attention_wants = 0;       // bytes more than the plan has
   std::vector<HostCall>* calls = nullptr;  // null: calls are not recorded
 };
 
@@ -73,8 +84,10 @@ class HostDriver final : public TestDriver {
   Status copy(CudaStream stream, void* to, const void* from, std::uint64_t bytes) override;
   Status fill(CudaStream stream, void* to, unsigned char byte, std::uint64_t bytes) override;
   Status write(CudaStream stream, std::uint32_t* to, std::uint32_t value) override;
-  Status launch(CudaStream stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) override;
-  Status multiply(CudaStream stream, Product product, const void* a, const void* b, void* c, void* workspace, std::uint64_t workspace_bytes) override;
+  Status launch(CudaStream stream, Function function, std::uint64_t blocks, std::uint32_t threads,
+                const void* const* arguments) override;
+  Status multiply(CudaStream stream, Product product, const void* a, const void* b, void* c,
+                  void* workspace, std::uint64_t workspace_bytes) override;
   Status begin_capture(CudaStream stream) override;
   Status end_capture(CudaStream stream, Graph* created) override;
   Status launch_graph(CudaStream stream, Graph graph) override;
@@ -82,15 +95,20 @@ class HostDriver final : public TestDriver {
   /// The image is the path of an object.
   Status load(const std::string& image, Module* created) override;
   Status find(Module module, const char* name, Function* found) override;
-  Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* created) override;
+  Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace,
+                      Product* created) override;
   bool open_attention(bool deterministic, std::string& reason) override;
-  Status attend(CudaStream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) override;
-  Status attend_grad(CudaStream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
-                     void* workspace, std::uint64_t workspace_bytes) override;
+  Status attend(CudaStream stream, const PiperAttend& call, const void* q, const void* k,
+                const void* v, void* out, void* lse, void* workspace,
+                std::uint64_t workspace_bytes) override;
+  Status attend_grad(CudaStream stream, const PiperAttend& call, const void* q, const void* k,
+                     const void* v, const void* out, const void* lse, const void* dout, void* dq,
+                     void* dk, void* dv, void* workspace, std::uint64_t workspace_bytes) override;
 
   /// Work that waits for other processes. `begin` is called at its turn, in each run of a graph
   /// that contains it; that graph keeps `keep_alive` until it is dropped.
-  Status enqueue_comm(CudaStream stream, std::function<HostTries()> begin, std::shared_ptr<void> keep_alive);
+  Status enqueue_comm(CudaStream stream, std::function<HostTries()> begin,
+                      std::shared_ptr<void> keep_alive);
 
   /// Whether these bytes lie in one allocation of the device.
   bool holds(const void* at, std::uint64_t bytes) const;
@@ -107,7 +125,8 @@ class HostDriver final : public TestDriver {
 
   /// The status with which this call of a function is to fail, or success.
   Status refusal(const char* function);
-  Status enqueue(CudaStream stream, HostCall call, std::function<void()> run, HostEvent* event = nullptr, std::uint64_t version = 0);
+  Status enqueue(CudaStream stream, HostCall call, std::function<void()> run,
+                 HostEvent* event = nullptr, std::uint64_t version = 0);
   /// The capture is invalid: it yields no graph.
   Status invalidate(Status status);
   /// The nodes of a graph, in a random order among those that their dependencies allow.
@@ -122,8 +141,8 @@ class HostDriver final : public TestDriver {
   std::uint64_t allocated_ = 0;
   // of the device: where they begin, and their bytes
   std::map<const unsigned char*, std::uint64_t> allocations_;
-  std::uint64_t time_ = 0;            // nanoseconds: every operation takes at least one
-  Status failed_ = runtime::cuda::kSuccess;  // the device's
+  std::uint64_t time_ = 0;                       // nanoseconds: every operation takes at least one
+  Status failed_ = runtime::cuda::kSuccess;      // the device's
   std::map<std::string, std::uint64_t> counts_;  // of calls, by function
   std::vector<std::unique_ptr<unsigned char[]>> memory_;
   std::vector<std::unique_ptr<HostStream>> streams_;

@@ -65,7 +65,8 @@ struct Rendezvous {
 /// The threads of one block.
 class Block {
  public:
-  Block(Calls& calls, unsigned threads, const std::function<void()>& body) : calls_(calls), body_(body), threads_(threads) {
+  Block(Calls& calls, unsigned threads, const std::function<void()>& body)
+      : calls_(calls), body_(body), threads_(threads) {
     // Stacks serve launch after launch.
     while (stacks_.size() < threads_.size()) stacks_.emplace_back(new char[kStack]);
   }
@@ -78,7 +79,8 @@ class Block {
     for (unsigned t = 0; t < threads_.size(); ++t) {
       Thread& thread = threads_[t];
       // As if `enter` had been called: its frame begins eight bytes below a multiple of 16.
-      const std::uintptr_t end = (reinterpret_cast<std::uintptr_t>(stacks_[t].get()) + kStack) / 16 * 16;
+      const std::uintptr_t end =
+          (reinterpret_cast<std::uintptr_t>(stacks_[t].get()) + kStack) / 16 * 16;
       void** top = reinterpret_cast<void**>(end) - 2;
       *top = reinterpret_cast<void*>(&Block::enter);
       std::fill(top - kSaved, top, nullptr);
@@ -133,8 +135,10 @@ class Block {
   /// The threads of the own warp that the mask names: they meet at its lowest one.
   Rendezvous& group(unsigned mask) {
     EXPECT_NE(mask >> (now_ % kWarp) & 1u, 0u) << "a thread is not in the mask that it waits with";
-    Rendezvous& rendezvous = warps_[now_ / kWarp * kWarp + static_cast<unsigned>(std::countr_zero(mask))];
-    rendezvous.expected = std::min(static_cast<unsigned>(std::popcount(mask)), static_cast<unsigned>(threads_.size()));
+    Rendezvous& rendezvous =
+        warps_[now_ / kWarp * kWarp + static_cast<unsigned>(std::countr_zero(mask))];
+    rendezvous.expected = std::min(static_cast<unsigned>(std::popcount(mask)),
+                                   static_cast<unsigned>(threads_.size()));
     return rendezvous;
   }
   void meet(Rendezvous& rendezvous) {
@@ -170,7 +174,9 @@ Calls calls;
 }  // namespace
 
 HostGrid::HostGrid(void* library) {
-  calls.exchange = [](unsigned mask, unsigned long long value, int distance) { return Block::current_block->exchange(mask, value, distance); };
+  calls.exchange = [](unsigned mask, unsigned long long value, int distance) {
+    return Block::current_block->exchange(mask, value, distance);
+  };
   calls.ballot = [](unsigned mask, int value) { return Block::current_block->ballot(mask, value); };
   calls.block_or = [](int value) { return Block::current_block->block_or(value); };
   auto** shim = static_cast<Calls**>(dlsym(library, "piper_shim"));

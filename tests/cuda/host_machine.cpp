@@ -7,7 +7,8 @@
 
 namespace piper::test {
 
-std::unique_ptr<runtime::cuda::Driver> HostMachine::open(std::uint32_t gpu, runtime::Failure& failure) {
+std::unique_ptr<runtime::cuda::Driver> HostMachine::open(std::uint32_t gpu,
+                                                         runtime::Failure& failure) {
   if (gpu >= gpus) {
     failure = {.code = runtime::kCudaMissing, .message = "there are fewer GPUs than processes"};
     return nullptr;
@@ -25,7 +26,8 @@ std::unique_ptr<runtime::cuda::Nccl> HostMachine::open_nccl(runtime::Failure& fa
   return std::make_unique<TestNccl>(*driver, nccl);
 }
 
-bool HostMachine::build(const backend::cuda::KernelSet& kernels, std::vector<std::string>& images, runtime::Failure&) {
+bool HostMachine::build(const backend::cuda::KernelSet& kernels, std::vector<std::string>& images,
+                        runtime::Failure&) {
   std::string& object = objects[kernels.source()];
   if (object.empty()) {
     std::filesystem::create_directories(folder.path() / std::to_string(objects.size()));
@@ -36,7 +38,8 @@ bool HostMachine::build(const backend::cuda::KernelSet& kernels, std::vector<std
   return true;
 }
 
-Ended train(const std::string& text, HostMachine* machine, std::vector<std::string> words, std::map<std::string, std::string> environment) {
+Ended train(const std::string& text, HostMachine* machine, std::vector<std::string> words,
+            std::map<std::string, std::string> environment) {
   source::MemoryFileSystem files;
   files.add("tiny.pipe", text);
   std::ostringstream out, err;

@@ -31,7 +31,9 @@ template <class T> static T __shfl_xor_sync(unsigned mask, T value, int distance
   __builtin_memcpy(&value, &bits, sizeof value);
   return value;
 }
-static inline unsigned __ballot_sync(unsigned mask, int value) { return piper_shim->ballot(mask, value); }
+static inline unsigned __ballot_sync(unsigned mask, int value) {
+  return piper_shim->ballot(mask, value);
+}
 static inline int __syncthreads_or(int value) { return piper_shim->block_or(value); }
 static inline void __syncthreads() { piper_shim->block_or(0); }
 static inline void __syncwarp() { piper_shim->ballot(0xffffffffu, 0); }

@@ -22,14 +22,16 @@ namespace {
 std::string program(int dp, const std::string& lines = "") {
   return R"(use std.models.mlp
 use std.schedules.gpipe
-mesh grid(pp: 2, dp: )" + std::to_string(dp) + R"()
+mesh grid(pp: 2, dp: )" +
+         std::to_string(dp) + R"()
 train tiny = mlp(layers: 2, features: 4, hidden: 6, classes: 3) on grid {
     data:     synthetic(batch: 16, classes: 3)
     held_out: synthetic(batch: 16, classes: 3)
     optim:    adamw(lr: 0.01, clip: 1.0)
     steps:    6
     gpipe(pp, 2)
-    )" + lines + "\n}\n";
+    )" + lines +
+         "\n}\n";
 }
 
 struct OfRank {
@@ -48,7 +50,9 @@ Ended train_alone(const std::string& text, std::vector<std::string> words = {}) 
 }
 
 /// One process per rank. The program has run in this process before, so its kernels are there.
-std::vector<Ended> train_forked(const std::string& text, std::uint32_t world, const std::function<void(std::uint32_t rank, OfRank& of)>& change = {}) {
+std::vector<Ended> train_forked(
+    const std::string& text, std::uint32_t world,
+    const std::function<void(std::uint32_t rank, OfRank& of)>& change = {}) {
   const TemporaryFolder folder;
   const std::uint16_t port = free_port();
   return run_forked(world, [&](std::uint32_t rank) {
@@ -84,7 +88,9 @@ TEST(Nccl, TwoProcessesTrainLikeOne) {
   const std::string text = program(1);
   const Ended alone = train_alone(text, {"--out", (folder.path() / "alone").string()});
   ASSERT_EQ(alone.code, 0) << alone.err;
-  const std::vector<Ended> ended = train_forked(text, 2, [&](std::uint32_t, OfRank& of) { of.words = {"--out", (folder.path() / "apart").string()}; });
+  const std::vector<Ended> ended = train_forked(text, 2, [&](std::uint32_t, OfRank& of) {
+    of.words = {"--out", (folder.path() / "apart").string()};
+  });
   ASSERT_EQ(ended[0].code, 0) << ended[0].err;
   ASSERT_EQ(ended[1].code, 0) << ended[1].err;
   EXPECT_EQ(numbers_of(folder.path() / "apart"), numbers_of(folder.path() / "alone"));
@@ -99,14 +105,16 @@ TEST(Nccl, TwoProcessesTrainLikeOne) {
 /// Pipelines, replicas and shardings of them: sums of two members have the bits of one GPU, and
 /// here those of four agree in all printed digits.
 TEST(Nccl, FourProcessesTrainLikeOne) {
-  for (const char* lines : {"replicate model over dp", "replicate model over dp with bucket: 256, zero: 3, prefetch: 1"}) {
+  for (const char* lines : {"replicate model over dp",
+                            "replicate model over dp with bucket: 256, zero: 3, prefetch: 1"}) {
     const std::string text = program(2, lines);
     const Ended alone = train_alone(text);
     ASSERT_EQ(alone.code, 0) << alone.err;
     const std::vector<Ended> ended = train_forked(text, 4);
     for (const Ended& each : ended) ASSERT_EQ(each.code, 0) << each.err;
     EXPECT_EQ(line_with(ended[0].out, "held-out loss"), line_with(alone.out, "held-out loss"));
-    EXPECT_EQ(line_with(ended[0].err, "step 6/6").substr(0, 40), line_with(alone.err, "step 6/6").substr(0, 40));
+    EXPECT_EQ(line_with(ended[0].err, "step 6/6").substr(0, 40),
+              line_with(alone.err, "step 6/6").substr(0, 40));
   }
 }
 
@@ -115,8 +123,10 @@ TEST(Nccl, FourProcessesTrainLikeOne) {
 TEST(Nccl, RankZeroPrints) {
   const std::string text = program(1);
   ASSERT_EQ(train_alone(text).code, 0);
-  const std::vector<Ended> ended = train_forked(text, 2, [](std::uint32_t, OfRank& of) { of.words = {"--format", "json", "--steps", "3"}; });
-  EXPECT_NE(ended[0].out.find("\"held_out_loss\":"), std::string::npos) << ended[0].out << ended[0].err;
+  const std::vector<Ended> ended = train_forked(
+      text, 2, [](std::uint32_t, OfRank& of) { of.words = {"--format", "json", "--steps", "3"}; });
+  EXPECT_NE(ended[0].out.find("\"held_out_loss\":"), std::string::npos)
+      << ended[0].out << ended[0].err;
   EXPECT_NE(ended[0].out.find("\"steps\":3"), std::string::npos) << ended[0].out;
   EXPECT_EQ(ended[1].out + ended[1].err, "");
 }
@@ -124,7 +134,9 @@ TEST(Nccl, RankZeroPrints) {
 /// The lines of a comparison below its title.
 std::string differences_of(const std::string& out, const std::string& title) {
   const std::size_t at = out.find(title);
-  return at == std::string::npos ? "" : out.substr(out.find('\n', at), out.find("\n3 steps", at) - out.find('\n', at));
+  return at == std::string::npos
+             ? ""
+             : out.substr(out.find('\n', at), out.find("\n3 steps", at) - out.find('\n', at));
 }
 
 /// Rank 0 compares losses, gradients and parameters of all processes: with two of them they equal
@@ -133,21 +145,27 @@ TEST(Nccl, RankZeroComparesWithOneDevice) {
   const std::string text = program(1);
   const Ended alone = train_alone(text, {"--reference"});
   ASSERT_EQ(alone.code, 0) << alone.out << alone.err;
-  const std::vector<Ended> ended = train_forked(text, 2, [](std::uint32_t, OfRank& of) { of.words = {"--reference"}; });
+  const std::vector<Ended> ended =
+      train_forked(text, 2, [](std::uint32_t, OfRank& of) { of.words = {"--reference"}; });
   for (const Ended& each : ended) ASSERT_EQ(each.code, 0) << each.out << each.err;
-  for (const char* title : {"3 steps in f64 against the unsplit step on one device (bound 1.0e-10", "3 steps in f32 on the host's stand-in for a GPU"}) {
-    EXPECT_EQ(differences_of(ended[0].out, title), differences_of(alone.out, title)) << ended[0].out;
+  for (const char* title : {"3 steps in f64 against the unsplit step on one device (bound 1.0e-10",
+                            "3 steps in f32 on the host's stand-in for a GPU"}) {
+    EXPECT_EQ(differences_of(ended[0].out, title), differences_of(alone.out, title))
+        << ended[0].out;
     EXPECT_NE(differences_of(ended[0].out, title), "") << ended[0].out;
   }
   EXPECT_EQ(ended[1].out + ended[1].err, "");
   // Parameters that are sharded, of another type than their sums, and on the host; state that is
   // kept twice.
-  const std::string shared = program(2, "replicate model over dp with bucket: 256, zero: 3, prefetch: 1\n    offload model with what: optimizer");
+  const std::string shared = program(
+      2,
+      "replicate model over dp with bucket: 256, zero: 3, prefetch: 1\n    offload model with what: optimizer");
   std::string narrow = shared;
   narrow.insert(narrow.find("    steps:"), "    dtype:    bf16\n");
   for (const std::string& each : {shared, narrow}) {
     ASSERT_EQ(train_alone(each, {"--reference"}).code, 0);
-    const auto of_four = train_forked(each, 4, [](std::uint32_t, OfRank& of) { of.words = {"--reference", "--format", "json"}; });
+    const auto of_four = train_forked(
+        each, 4, [](std::uint32_t, OfRank& of) { of.words = {"--reference", "--format", "json"}; });
     for (const Ended& process : of_four) EXPECT_EQ(process.code, 0) << process.out << process.err;
     EXPECT_NE(of_four[0].out.find("\"against\":\"cpu\""), std::string::npos) << of_four[0].out;
     EXPECT_EQ(of_four[1].out + of_four[2].out + of_four[3].out, "");
@@ -169,22 +187,27 @@ Times times_of(const std::string& trace) {
   for (const llvm::json::Value& each : *value->getAsObject()->getArray("traceEvents")) {
     const llvm::json::Object& event = *each.getAsObject();
     const std::int64_t process = *event.getInteger("pid");
-    if (*event.getString("name") == "process_name") ranks[process] = event.getObject("args")->getString("name")->str();
+    if (*event.getString("name") == "process_name")
+      ranks[process] = event.getObject("args")->getString("name")->str();
     if (*event.getString("ph") != "X" || !ranks[process].starts_with(kMeasured)) continue;
     const double begin = *event.getNumber("ts");
-    times[{ranks[process].substr(kMeasured.size()), event.getString("name")->str()}] = {begin, begin + *event.getNumber("dur")};
+    times[{ranks[process].substr(kMeasured.size()), event.getString("name")->str()}] = {
+        begin, begin + *event.getNumber("dur")};
   }
   return times;
 }
 
 /// For pairs of neighbours: each receive ends after its send began.
-void expect_in_order(const std::string& trace, const std::vector<std::pair<std::string, std::string>>& neighbours) {
+void expect_in_order(const std::string& trace,
+                     const std::vector<std::pair<std::string, std::string>>& neighbours) {
   Times times = times_of(trace);
   for (const auto& [first, second] : neighbours) {
     for (const std::string mb : {"mb0", "mb1"}) {
       const std::string forward = "F.stage0." + mb + ".pp1", backward = "B.stage1." + mb + ".pp0";
-      for (const auto& [from, to, message] : {std::tuple{first, second, forward}, {second, first, backward}}) {
-        const auto sent = times.find({from, "send." + message}), received = times.find({to, "recv." + message});
+      for (const auto& [from, to, message] :
+           {std::tuple{first, second, forward}, {second, first, backward}}) {
+        const auto sent = times.find({from, "send." + message}),
+                   received = times.find({to, "recv." + message});
         ASSERT_TRUE(sent != times.end() && received != times.end()) << message;
         EXPECT_LE(sent->second.first, received->second.second + 1) << message;  // microseconds
       }
@@ -194,35 +217,50 @@ void expect_in_order(const std::string& trace, const std::vector<std::pair<std::
 
 TEST(Nccl, RankZeroWritesTheLastStepOfAll) {
   const TemporaryFolder folder;
-  const std::string text = program(2, "replicate model over dp"), trace = (folder.path() / "trace.json").string(), costs = (folder.path() / "costs.json").string();
+  const std::string text = program(2, "replicate model over dp"),
+                    trace = (folder.path() / "trace.json").string(),
+                    costs = (folder.path() / "costs.json").string();
   ASSERT_EQ(train_alone(text).code, 0);
   const auto ended = train_forked(text, 4, [&](std::uint32_t rank, OfRank& of) {
-    of.words = {"--trace", rank == 0 ? trace : "/dev/null/trace.json", "--profile", rank == 0 ? costs : "/dev/null/costs.json"};
+    of.words = {"--trace", rank == 0 ? trace : "/dev/null/trace.json", "--profile",
+                rank == 0 ? costs : "/dev/null/costs.json"};
     // Ranks begin steps at different times.
-    if (rank == 2) of.host.at_launch = [] { std::this_thread::sleep_for(std::chrono::microseconds(200)); };
+    if (rank == 2)
+      of.host.at_launch = [] { std::this_thread::sleep_for(std::chrono::microseconds(200)); };
   });
   for (const Ended& each : ended) ASSERT_EQ(each.code, 0) << each.out << each.err;
-  for (const char* rank : {"rank 0 (pp0)", "rank 1 (pp0)", "rank 2 (pp1)", "rank 3 (pp1)"}) EXPECT_NE(line_with(ended[0].out, rank), "") << ended[0].out;
+  for (const char* rank : {"rank 0 (pp0)", "rank 1 (pp0)", "rank 2 (pp1)", "rank 3 (pp1)"})
+    EXPECT_NE(line_with(ended[0].out, rank), "") << ended[0].out;
   EXPECT_EQ(ended[1].out + ended[2].err + ended[3].out, "");
   EXPECT_NE(read_text(costs).value_or("").find("\"bodies\""), std::string::npos);
-  expect_in_order(read_text(trace).value_or(""), {{"rank 0 (pp0)", "rank 2 (pp1)"}, {"rank 1 (pp0)", "rank 3 (pp1)"}});
+  expect_in_order(read_text(trace).value_or(""),
+                  {{"rank 0 (pp0)", "rank 2 (pp1)"}, {"rank 1 (pp0)", "rank 3 (pp1)"}});
 }
 
 TEST(Nccl, LaunchersSayTheSameInOtherWords) {
   const std::string text = program(1);
   const Ended alone = train_alone(text);
   ASSERT_EQ(alone.code, 0);
-  const auto by = [&](const std::function<std::map<std::string, std::string>(std::string rank, std::string port)>& words) {
+  const auto by = [&](const std::function<std::map<std::string, std::string>(
+                          std::string rank, std::string port)>& words) {
     const std::string port = std::to_string(free_port());
-    const auto ended = train_forked(text, 2, [&](std::uint32_t rank, OfRank& of) { of.environment = words(std::to_string(rank), port); });
+    const auto ended = train_forked(text, 2, [&](std::uint32_t rank, OfRank& of) {
+      of.environment = words(std::to_string(rank), port);
+    });
     for (const Ended& each : ended) EXPECT_EQ(each.code, 0) << each.err;
     EXPECT_EQ(line_with(ended[0].out, "held-out loss"), line_with(alone.out, "held-out loss"));
   };
   by([](const std::string& rank, const std::string& port) -> std::map<std::string, std::string> {
-    return {{"OMPI_COMM_WORLD_RANK", rank}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_LOCAL_RANK", rank}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}, {"MASTER_PORT", port}};
+    return {{"OMPI_COMM_WORLD_RANK", rank},
+            {"OMPI_COMM_WORLD_SIZE", "2"},
+            {"OMPI_COMM_WORLD_LOCAL_RANK", rank},
+            {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+            {"MASTER_PORT", port}};
   });
   by([](const std::string& rank, const std::string& port) -> std::map<std::string, std::string> {
-    return {{"SLURM_PROCID", rank}, {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_LOCALID", rank}, {"SLURM_STEP_NODELIST", "localhost"}, {"SLURM_JOB_ID", "77"}, {"MASTER_PORT", port}};
+    return {{"SLURM_PROCID", rank},  {"SLURM_STEP_NUM_TASKS", "2"},
+            {"SLURM_LOCALID", rank}, {"SLURM_STEP_NODELIST", "localhost"},
+            {"SLURM_JOB_ID", "77"},  {"MASTER_PORT", port}};
   });
 }
 
@@ -233,7 +271,10 @@ void all_say(const std::vector<Ended>& ended, const std::vector<std::string>& wh
   for (std::size_t rank = 0; rank < ended.size(); ++rank) {
     if (ended[rank].code == -SIGKILL) continue;
     EXPECT_EQ(ended[rank].code, tools::kDiagnostics) << "rank " << rank << "\n" << ended[rank].err;
-    for (const std::string& text : what) EXPECT_NE(ended[rank].err.find(text), std::string::npos) << "rank " << rank << " does not say `" << text << "`\n" << ended[rank].err;
+    for (const std::string& text : what)
+      EXPECT_NE(ended[rank].err.find(text), std::string::npos)
+          << "rank " << rank << " does not say `" << text << "`\n"
+          << ended[rank].err;
   }
 }
 
@@ -246,10 +287,11 @@ class NcclEnds : public testing::Test {
 TEST_F(NcclEnds, AProcessThatIsKilled) {
   for (const auto& [killed, graphs] : {std::pair{0u, "0"}, {1u, "0"}, {0u, "1"}, {1u, "1"}}) {
     SCOPED_TRACE(std::to_string(killed) + ", graphs " + graphs);
-    const auto ended = train_forked(kText, 2, [&, killed = killed, graphs = graphs](std::uint32_t rank, OfRank& of) {
-      of.environment["PIPER_CUDA_GRAPHS"] = graphs;
-      if (rank == killed) of.nccl.killed_at = 30;  // in the fourth of six steps
-    });
+    const auto ended = train_forked(
+        kText, 2, [&, killed = killed, graphs = graphs](std::uint32_t rank, OfRank& of) {
+          of.environment["PIPER_CUDA_GRAPHS"] = graphs;
+          if (rank == killed) of.nccl.killed_at = 30;  // in the fourth of six steps
+        });
     EXPECT_EQ(ended[killed].code, -SIGKILL);
     // The process that is gone, and the action in which this one waited for it.
     const std::string& err = ended[1 - killed].err;
@@ -277,11 +319,13 @@ TEST_F(NcclEnds, AnInterruptedComparisonStopsAll) {
   for (const std::uint32_t interrupted : {0u, 1u}) {
     const auto ended = train_forked(kText, 2, [&](std::uint32_t rank, OfRank& of) {
       of.words = {"--reference"};
-      if (rank == interrupted) of.host.at_launch = [n = 0]() mutable {
-        if (++n == 30) raise(SIGTERM);
-      };
+      if (rank == interrupted)
+        of.host.at_launch = [n = 0]() mutable {
+          if (++n == 30) raise(SIGTERM);
+        };
     });
-    for (const Ended& each : ended) EXPECT_EQ(each.code, tools::kInterrupted) << each.out << each.err;
+    for (const Ended& each : ended)
+      EXPECT_EQ(each.code, tools::kInterrupted) << each.out << each.err;
     EXPECT_NE(ended[0].out.find("stopped after step "), std::string::npos) << ended[0].out;
     EXPECT_EQ(ended[1].out + ended[1].err, "");
   }
@@ -328,9 +372,10 @@ TEST_F(NcclEnds, ACallOfAGroupThatNcclRefuses) {
 TEST_F(NcclEnds, AProcessThatHangs) {
   const auto ended = train_forked(kText, 2, [](std::uint32_t rank, OfRank& of) {
     of.environment["PIPER_STALL_SECONDS"] = rank == 1 ? "1" : "15";
-    if (rank == 1) of.host.at_launch = [n = 0]() mutable {
-      if (++n == 40) std::this_thread::sleep_for(std::chrono::seconds(2));
-    };
+    if (rank == 1)
+      of.host.at_launch = [n = 0]() mutable {
+        if (++n == 40) std::this_thread::sleep_for(std::chrono::seconds(2));
+      };
     if (rank == 0) of.environment["PIPER_STALL_SECONDS"] = "1";
   });
   all_say(ended, {"P6004", "nothing has moved"});
@@ -342,9 +387,10 @@ TEST_F(NcclEnds, InterruptedProcessesStopAtOneStep) {
   longer.replace(longer.find("steps:    6"), 11, "steps:    900");
   const auto ended = train_forked(longer, 2, [&](std::uint32_t rank, OfRank& of) {
     of.words = {"--out", (folder.path() / "out").string()};
-    if (rank == 1) of.host.at_launch = [n = 0]() mutable {
-      if (++n == 60) raise(SIGTERM);
-    };
+    if (rank == 1)
+      of.host.at_launch = [n = 0]() mutable {
+        if (++n == 60) raise(SIGTERM);
+      };
   });
   for (const Ended& each : ended) EXPECT_EQ(each.code, tools::kInterrupted) << each.err;
   EXPECT_NE(ended[0].out.find("stopped after step "), std::string::npos) << ended[0].out;
@@ -360,9 +406,15 @@ TEST_F(NcclEnds, ProgramsThatDiffer) {
     const TemporaryFolder folder;
     const auto options = train_forked(kText, 2, [&](std::uint32_t rank, OfRank& of) {
       if (rank == 0) of.words = {option};
-      if (rank == 0 && std::string(option) == "--trace") of.words.push_back((folder.path() / "t.json").string());
+      if (rank == 0 && std::string(option) == "--trace")
+        of.words.push_back((folder.path() / "t.json").string());
     });
-    all_say(options, {"P6022", std::string("rank 1 has other options than rank 0: `neither --reference nor --trace nor --profile` and `") + option});
+    all_say(
+        options,
+        {"P6022",
+         std::string(
+             "rank 1 has other options than rank 0: `neither --reference nor --trace nor --profile` and `") +
+             option});
   }
   std::string other = kText;
   other.replace(other.find("hidden: 6"), 9, "hidden: 8");
@@ -373,30 +425,51 @@ TEST_F(NcclEnds, ProgramsThatDiffer) {
 }
 
 TEST_F(NcclEnds, AllReportWhatOneMachineLacks) {
-  all_say(train_forked(kText, 2, [](std::uint32_t rank, OfRank& of) { of.gpus = rank; }), {"P6014", "fewer GPUs than processes"});
-  all_say(train_forked(kText, 2, [](std::uint32_t rank, OfRank& of) {
-    if (rank == 1) of.nccl.folder.clear();
-  }), {"P6014", "rank 1: there is no NCCL"});
-  all_say(train_forked(kText, 2, [](std::uint32_t rank, OfRank& of) {
-    if (rank == 1) of.host.memory = 100;
-  }), {"P6018", "do not fit"});
+  all_say(train_forked(kText, 2, [](std::uint32_t rank, OfRank& of) { of.gpus = rank; }),
+          {"P6014", "fewer GPUs than processes"});
+  all_say(train_forked(kText, 2,
+                       [](std::uint32_t rank, OfRank& of) {
+                         if (rank == 1) of.nccl.folder.clear();
+                       }),
+          {"P6014", "rank 1: there is no NCCL"});
+  all_say(train_forked(kText, 2,
+                       [](std::uint32_t rank, OfRank& of) {
+                         if (rank == 1) of.host.memory = 100;
+                       }),
+          {"P6018", "do not fit"});
   // The arena has room, the buffers of NCCL have not.
-  all_say(train_forked(kText, 2, [](std::uint32_t rank, OfRank& of) {
-    if (rank == 1) of.host.memory = 1 << 20;
-  }), {"P6018", "which has `1048576` free, of which libraries take about `"});
+  all_say(train_forked(kText, 2,
+                       [](std::uint32_t rank, OfRank& of) {
+                         if (rank == 1) of.host.memory = 1 << 20;
+                       }),
+          {"P6018", "which has `1048576` free, of which libraries take about `"});
 }
 
 TEST_F(NcclEnds, ProcessesThatDoNotMeet) {
   const auto started = std::chrono::steady_clock::now();
-  all_say(train_forked(kText, 2, [](std::uint32_t rank, OfRank& of) {
+  all_say(train_forked(kText, 2,
+                       [](std::uint32_t rank, OfRank& of) {
+                         of.environment["PIPER_MEET_SECONDS"] = "1";
+                         if (rank == 1) of.environment["MASTER_PORT"] = std::to_string(free_port());
+                       }),
+          {"P6021"});
+  all_say(train_forked(kText, 2,
+                       [](std::uint32_t, OfRank& of) {
+                         of.environment["RANK"] = "1";
+                         of.environment["PIPER_MEET_SECONDS"] = "1";
+                       }),
+          {"P6021", "does not reach rank 0", "connection refused"});
+  const auto both_first = train_forked(kText, 2, [](std::uint32_t, OfRank& of) {
+    of.environment["RANK"] = "0";
     of.environment["PIPER_MEET_SECONDS"] = "1";
-    if (rank == 1) of.environment["MASTER_PORT"] = std::to_string(free_port());
-  }), {"P6021"});
-  all_say(train_forked(kText, 2, [](std::uint32_t, OfRank& of) { of.environment["RANK"] = "1"; of.environment["PIPER_MEET_SECONDS"] = "1"; }), {"P6021", "does not reach rank 0", "connection refused"});
-  const auto both_first = train_forked(kText, 2, [](std::uint32_t, OfRank& of) { of.environment["RANK"] = "0"; of.environment["PIPER_MEET_SECONDS"] = "1"; });
+  });
   all_say(both_first, {"P6021"});
-  EXPECT_NE((both_first[0].err + both_first[1].err).find("another process has it"), std::string::npos);
-  EXPECT_NE((both_first[0].err + both_first[1].err).find("after `1` seconds rank 1 of `2` has not connected"), std::string::npos) << both_first[0].err << both_first[1].err;
+  EXPECT_NE((both_first[0].err + both_first[1].err).find("another process has it"),
+            std::string::npos);
+  EXPECT_NE((both_first[0].err + both_first[1].err)
+                .find("after `1` seconds rank 1 of `2` has not connected"),
+            std::string::npos)
+      << both_first[0].err << both_first[1].err;
   EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(30));
 }
 
@@ -419,7 +492,8 @@ TEST_F(NcclEnds, EnvironmentsThatSayNothingSensible) {
   told(with("RANK", "-1"), "the environment variable `RANK` is `-1`");
   told(with("WORLD_SIZE", "0"), "`WORLD_SIZE` is `0`");
   told(with("WORLD_SIZE", "two"), "the environment variable `WORLD_SIZE` is `two`");
-  told(with("WORLD_SIZE", "4"), "RANK and WORLD_SIZE say that there are 4 processes, but the mesh has 2 devices");
+  told(with("WORLD_SIZE", "4"),
+       "RANK and WORLD_SIZE say that there are 4 processes, but the mesh has 2 devices");
   told(with("LOCAL_RANK", ""), "but not `LOCAL_RANK`");
   told(with("MASTER_ADDR", ""), "`MASTER_ADDR` is not set");
   told(with("MASTER_PORT", "70000"), "the environment variable `MASTER_PORT` is `70000`");
@@ -435,14 +509,21 @@ TEST(NcclLibraryFile, MissingTooOldOrLackingFunctions) {
   const TemporaryFolder folder;
   const auto open = [&](const std::string& text) {
     const std::string path = folder.path() / ("lib" + std::to_string(text.size()) + ".so");
-    EXPECT_EQ(run_process({"gcc", "-shared", "-fPIC", "-w", "-o", path, folder.write("nccl.c", text)}).exit_code, 0);
+    EXPECT_EQ(
+        run_process({"gcc", "-shared", "-fPIC", "-w", "-o", path, folder.write("nccl.c", text)})
+            .exit_code,
+        0);
     return runtime::cuda::open_nccl(path, failure);
   };
   EXPECT_FALSE(open("int ncclGetVersion(int* v) { *v = 21003; return 0; }"));
   EXPECT_EQ(failure.code, runtime::kCudaTooOld);
-  EXPECT_NE(failure.message.find("is version 2.10.3, and lacks `ncclAllGather`; 2.18.3 or newer is needed"), std::string::npos) << failure.message;
+  EXPECT_NE(failure.message.find(
+                "is version 2.10.3, and lacks `ncclAllGather`; 2.18.3 or newer is needed"),
+            std::string::npos)
+      << failure.message;
   std::string whole;
-#define NCCL_FUNCTION(result, symbol, parameters) whole += std::string("long ") + #symbol + "(int* v) { *v = 22809; return 0; }\n";
+#define NCCL_FUNCTION(result, symbol, parameters) \
+  whole += std::string("long ") + #symbol + "(int* v) { *v = 22809; return 0; }\n";
 #include "runtime/cuda/nccl_functions.def"
 #undef NCCL_FUNCTION
   const auto found = open(whole);
@@ -451,7 +532,8 @@ TEST(NcclLibraryFile, MissingTooOldOrLackingFunctions) {
 }
 
 /// Two members of a communicator that make one call each; returns their errors.
-std::vector<Ended> call_forked(const runtime::cuda::NcclCall& first, const runtime::cuda::NcclCall& second, bool at_once = false) {
+std::vector<Ended> call_forked(const runtime::cuda::NcclCall& first,
+                               const runtime::cuda::NcclCall& second, bool at_once = false) {
   const TemporaryFolder folder;
   return run_forked(2, [&](std::uint32_t self) {
     HostDriver driver({.seed = self + 1});
@@ -465,7 +547,10 @@ std::vector<Ended> call_forked(const runtime::cuda::NcclCall& first, const runti
     std::string said;
     const auto settle = [&] {
       runtime::cuda::NcclResult state = runtime::cuda::kNcclInProgress;
-      for (int i = 0; i < 2000 && nccl.state(communicator, &state) == 0 && state == runtime::cuda::kNcclInProgress; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      for (int i = 0; i < 2000 && nccl.state(communicator, &state) == 0 &&
+                      state == runtime::cuda::kNcclInProgress;
+           ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
       return state;
     };
     EXPECT_EQ(nccl.open(&communicator, 2, id, self, 4), runtime::cuda::kNcclInProgress);
@@ -478,7 +563,8 @@ std::vector<Ended> call_forked(const runtime::cuda::NcclCall& first, const runti
     runtime::cuda::Event event = nullptr;
     driver.create_event(&event);
     driver.record(event, stream);
-    for (int i = 0; i < 2000 && result == 0 && driver.query(event) == runtime::cuda::kNotReady; ++i) {
+    for (int i = 0; i < 2000 && result == 0 && driver.query(event) == runtime::cuda::kNotReady;
+         ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       nccl.state(communicator, &result);
     }
@@ -488,18 +574,27 @@ std::vector<Ended> call_forked(const runtime::cuda::NcclCall& first, const runti
 
 TEST(TestNcclRules, CallsMatchOrFail) {
   using runtime::cuda::NcclKind;
-  const auto call = [](NcclKind kind, std::uint64_t count, std::uint32_t peer = 0, std::uint32_t dtype = PIPER_F32) { return runtime::cuda::NcclCall{kind, nullptr, nullptr, count, dtype, peer}; };
-  for (const Ended& each : call_forked(call(NcclKind::send, 8, 1), call(NcclKind::receive, 8, 0))) EXPECT_EQ(each.code, 0) << each.out;
-  for (const auto& [first, second] : {std::pair{call(NcclKind::send, 8, 1), call(NcclKind::receive, 7, 0)}, {call(NcclKind::send, 8, 1), call(NcclKind::send, 8, 0)},
-                                      {call(NcclKind::all_reduce, 8), call(NcclKind::all_gather, 8)}, {call(NcclKind::broadcast, 8, 0), call(NcclKind::broadcast, 8, 1)},
-                                      {call(NcclKind::all_reduce, 8), call(NcclKind::all_reduce, 8, 0, PIPER_F64)}}) {
+  const auto call = [](NcclKind kind, std::uint64_t count, std::uint32_t peer = 0,
+                       std::uint32_t dtype = PIPER_F32) {
+    return runtime::cuda::NcclCall{kind, nullptr, nullptr, count, dtype, peer};
+  };
+  for (const Ended& each : call_forked(call(NcclKind::send, 8, 1), call(NcclKind::receive, 8, 0)))
+    EXPECT_EQ(each.code, 0) << each.out;
+  for (const auto& [first, second] :
+       {std::pair{call(NcclKind::send, 8, 1), call(NcclKind::receive, 7, 0)},
+        {call(NcclKind::send, 8, 1), call(NcclKind::send, 8, 0)},
+        {call(NcclKind::all_reduce, 8), call(NcclKind::all_gather, 8)},
+        {call(NcclKind::broadcast, 8, 0), call(NcclKind::broadcast, 8, 1)},
+        {call(NcclKind::all_reduce, 8), call(NcclKind::all_reduce, 8, 0, PIPER_F64)}}) {
     for (const Ended& each : call_forked(first, second)) {
       EXPECT_EQ(each.code, runtime::cuda::kNcclInvalidUsage);
       EXPECT_NE(each.out.find("make different calls"), std::string::npos) << each.out;
     }
   }
   // Before it is there.
-  for (const Ended& each : call_forked(call(NcclKind::send, 8, 1), call(NcclKind::receive, 8, 0), true)) EXPECT_NE(each.out.find("in progress"), std::string::npos) << each.out;
+  for (const Ended& each :
+       call_forked(call(NcclKind::send, 8, 1), call(NcclKind::receive, 8, 0), true))
+    EXPECT_NE(each.out.find("in progress"), std::string::npos) << each.out;
 }
 
 }  // namespace

@@ -56,9 +56,12 @@ TEST_F(NvrtcTest, EveryProgram) {
   }
   std::vector<std::future<Compiled>> made;
   for (const char* architecture : kArchitectures) {
-    made.push_back(std::async(std::launch::async, [&, architecture] { return nvrtc_->compile(kernels.source(), architecture); }));
+    made.push_back(std::async(std::launch::async, [&, architecture] {
+      return nvrtc_->compile(kernels.source(), architecture);
+    }));
   }
-  for (std::size_t i = 0; i < made.size(); ++i) expect_clean(made[i].get(), kernels, kArchitectures[i]);
+  for (std::size_t i = 0; i < made.size(); ++i)
+    expect_clean(made[i].get(), kernels, kArchitectures[i]);
 }
 
 /// The kernels of the runtime itself.
@@ -67,7 +70,8 @@ TEST_F(NvrtcTest, TheRuntimesKernels) {
     const Compiled made = nvrtc_->compile(backend::cuda::runtime_kernels_source(), architecture);
     ASSERT_TRUE(made.ok) << architecture << "\n" << made.log.substr(0, 4000);
     EXPECT_EQ(made.kernels.size(), 20u);
-    for (const auto& [name, kernel] : made.kernels) EXPECT_EQ(kernel.stack_bytes + kernel.spill_bytes, 0u) << architecture << ": " << name;
+    for (const auto& [name, kernel] : made.kernels)
+      EXPECT_EQ(kernel.stack_bytes + kernel.spill_bytes, 0u) << architecture << ": " << name;
   }
 }
 

@@ -7,9 +7,12 @@
 namespace piper::test {
 
 const PlannedLaw& PlannedLaws::add(std::string what, const std::string& text, tensor::DType dtype) {
-  const PlannedLaw& made = laws_.emplace_back(PlannedLaw{std::move(what) + " in " + std::string(tensor::dtype_name(dtype)), std::make_unique<CudaLaw>(text, dtype), dtype});
+  const PlannedLaw& made = laws_.emplace_back(
+      PlannedLaw{std::move(what) + " in " + std::string(tensor::dtype_name(dtype)),
+                 std::make_unique<CudaLaw>(text, dtype), dtype});
   // Its kernels come into the set.
-  EXPECT_TRUE(made.law->program && *made.law->program && made.law->program->make_job(options())) << made.what;
+  EXPECT_TRUE(made.law->program && *made.law->program && made.law->program->make_job(options()))
+      << made.what;
   return made;
 }
 
@@ -26,11 +29,14 @@ std::vector<const PlannedLaw*> PlannedLaws::add_library(tensor::DType dtype) {
 
 std::vector<const PlannedLaw*> PlannedLaws::add_lines(tensor::DType dtype) {
   std::vector<const PlannedLaw*> added;
-  for (const auto& [name, lines] : kNoisyLines) added.push_back(&add(name, noisy_source(lines), dtype));
+  for (const auto& [name, lines] : kNoisyLines)
+    added.push_back(&add(name, noisy_source(lines), dtype));
   return added;
 }
 
-void PlannedLaws::build(TestDevice& device) { images_ = {device.build(kernels_), device.build_own()}; }
+void PlannedLaws::build(TestDevice& device) {
+  images_ = {device.build(kernels_), device.build_own()};
+}
 
 LawRunOptions PlannedLaws::options() {
   LawRunOptions options;
@@ -39,7 +45,9 @@ LawRunOptions PlannedLaws::options() {
   return options;
 }
 
-LawRun PlannedLaws::interpreted(const PlannedLaw& planned) { return planned.law->program->run(options()); }
+LawRun PlannedLaws::interpreted(const PlannedLaw& planned) {
+  return planned.law->program->run(options());
+}
 
 LawRun PlannedLaws::run(const PlannedLaw& planned, MakeDriver drivers) {
   LawRunOptions on_device = options();

@@ -27,7 +27,8 @@ struct PlannedLaw {
 class PlannedLaws {
  public:
   /// Fails the test if it does not compile. The result stays at its address.
-  const PlannedLaw& add(std::string what, const std::string& text, tensor::DType dtype = tensor::DType::f64);
+  const PlannedLaw& add(std::string what, const std::string& text,
+                        tensor::DType dtype = tensor::DType::f64);
   /// Every schedule of the library on a small GPT at each level of ZeRO, and every layout of
   /// kNoisyLines.
   std::vector<const PlannedLaw*> add_library(tensor::DType dtype);

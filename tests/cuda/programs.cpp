@@ -15,7 +15,9 @@ CudaProgram cuda_program(const std::string& path, std::optional<tensor::DType> d
   const source::RealFileSystem files;
   service::Compilation compilation(files);
   DiagnosticSink sink(compilation.context().locations);
-  const auto told = [&] { return path + "\n" + render_text(sink.sorted(), compilation.context().locations.files()); };
+  const auto told = [&] {
+    return path + "\n" + render_text(sink.sorted(), compilation.context().locations.files());
+  };
   CudaProgram made{path, {}};
   if (!compilation.open(path, sink)) {
     ADD_FAILURE() << told();
@@ -37,7 +39,8 @@ std::vector<CudaProgram> cuda_programs(std::optional<tensor::DType> dtype) {
   for (const char* folder : {"examples", "tests/cuda/testdata"}) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
       // Schedules alone have kernels of no model.
-      const bool trains = read_text(entry.path()).value_or("").find("\ntrain ") != std::string::npos;
+      const bool trains =
+          read_text(entry.path()).value_or("").find("\ntrain ") != std::string::npos;
       if (entry.path().extension() == ".pipe" && trains) paths.push_back(entry.path().string());
     }
   }

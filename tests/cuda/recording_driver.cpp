@@ -30,7 +30,9 @@ T argument(const void* const* arguments, std::size_t position) {
 }
 
 /// Bytes of an element of a sum: f32 for bf16.
-std::uint64_t sum_bytes(std::uint32_t dtype) { return dtype == PIPER_BF16 ? 4 : runtime::element_bytes(dtype); }
+std::uint64_t sum_bytes(std::uint32_t dtype) {
+  return dtype == PIPER_BF16 ? 4 : runtime::element_bytes(dtype);
+}
 
 std::uint32_t dtype_of(const std::string& name) {
   const std::string suffix = name.substr(name.rfind('_') + 1);
@@ -44,25 +46,35 @@ std::uint32_t dtype_of(const std::string& name) {
 /// Elements of the operands of an attention.
 struct AttendElements {
   explicit AttendElements(const PiperAttend& call)
-      : q(count(call.batch * call.seq * call.heads * call.width)), k(count(call.batch * call.keys * call.kv_heads * call.width)),
-        v(count(call.batch * call.keys * call.kv_heads * call.value_width)), out(count(call.batch * call.seq * call.heads * call.value_width)), lse(count(call.batch * call.seq * call.heads)) {}
+      : q(count(call.batch * call.seq * call.heads * call.width)),
+        k(count(call.batch * call.keys * call.kv_heads * call.width)),
+        v(count(call.batch * call.keys * call.kv_heads * call.value_width)),
+        out(count(call.batch * call.seq * call.heads * call.value_width)),
+        lse(count(call.batch * call.seq * call.heads)) {}
   std::uint64_t q, k, v, out, lse;
 
  private:
   static std::uint64_t count(std::int64_t elements) { return static_cast<std::uint64_t>(elements); }
 };
 
-std::vector<KernelOperand> operands_of(const backend::cuda::BodyStep& step, const backend::KernelBody& body) {
-  const std::set<backend::BufferIndex> written = backend::buffer_use(std::get<backend::Kernel>(body.steps[step.nest])).writes;
+std::vector<KernelOperand> operands_of(const backend::cuda::BodyStep& step,
+                                       const backend::KernelBody& body) {
+  const std::set<backend::BufferIndex> written =
+      backend::buffer_use(std::get<backend::Kernel>(body.steps[step.nest])).writes;
   std::vector<KernelOperand> operands;
   for (const backend::cuda::Argument& argument : step.arguments) {
     const backend::KernelBuffer& buffer = body.buffers[argument.buffer];
     switch (argument.kind) {
-      case backend::cuda::Argument::Kind::draw: operands.push_back({2 * sizeof(std::uint64_t), false}); break;
-      case backend::cuda::Argument::Kind::buffer:
-        operands.push_back({static_cast<std::uint64_t>(buffer.elements) * tensor::dtype_bytes(buffer.dtype), written.contains(argument.buffer)});
+      case backend::cuda::Argument::Kind::draw:
+        operands.push_back({2 * sizeof(std::uint64_t), false});
         break;
-      case backend::cuda::Argument::Kind::first: case backend::cuda::Argument::Kind::adds: operands.emplace_back(); break;
+      case backend::cuda::Argument::Kind::buffer:
+        operands.push_back(
+            {static_cast<std::uint64_t>(buffer.elements) * tensor::dtype_bytes(buffer.dtype),
+             written.contains(argument.buffer)});
+        break;
+      case backend::cuda::Argument::Kind::first:
+      case backend::cuda::Argument::Kind::adds: operands.emplace_back(); break;
     }
   }
   return operands;
@@ -78,21 +90,27 @@ KernelOperands operands_of(const backend::Job& job) {
     for (const backend::KernelBody& body : programs->bodies) {
       for (const backend::cuda::BodyStep& step : known.add(body)) {
         if (step.kind != backend::cuda::BodyStep::Kind::kernel) continue;
-        const auto [entry, fresh] = all.try_emplace(known.list()[step.number].name, operands_of(step, body));
+        const auto [entry, fresh] =
+            all.try_emplace(known.list()[step.number].name, operands_of(step, body));
         // Bodies whose buffers differ may share a kernel.
         std::vector<KernelOperand> operands = operands_of(step, body);
         EXPECT_EQ(entry->second.size(), operands.size()) << entry->first;
-        for (std::size_t a = 0; a < operands.size(); ++a) EXPECT_TRUE(entry->second[a].bytes == operands[a].bytes && entry->second[a].writes == operands[a].writes) << entry->first;
+        for (std::size_t a = 0; a < operands.size(); ++a)
+          EXPECT_TRUE(entry->second[a].bytes == operands[a].bytes &&
+                      entry->second[a].writes == operands[a].writes)
+              << entry->first;
       }
     }
   }
   return all;
 }
 
-Status RecordingDriver::put(TraceCall::Kind kind, std::uint32_t stream, std::uint32_t of, const char* what) {
+Status RecordingDriver::put(TraceCall::Kind kind, std::uint32_t stream, std::uint32_t of,
+                            const char* what) {
   std::vector<TraceCall>& calls = capturing_ ? trace_.graphs.back().calls : trace_.calls;
   const auto end = static_cast<std::uint32_t>(trace_.accesses.size());
-  calls.push_back({kind, stream, of, first_access_, end, what, kind == TraceCall::Kind::host_wait ? 0 : actions_[stream]});
+  calls.push_back({kind, stream, of, first_access_, end, what,
+                   kind == TraceCall::Kind::host_wait ? 0 : actions_[stream]});
   first_access_ = end;
   return cuda::kSuccess;
 }
@@ -101,11 +119,13 @@ void RecordingDriver::touches(const void* at, std::uint64_t bytes, bool writes) 
   if (bytes == 0) return;
   const auto begin = reinterpret_cast<std::uint64_t>(at);
   const auto range = ranges_.upper_bound(begin);
-  EXPECT_TRUE(range != ranges_.begin() && begin + bytes <= std::prev(range)->second) << "an operation touches what was not allocated";
+  EXPECT_TRUE(range != ranges_.begin() && begin + bytes <= std::prev(range)->second)
+      << "an operation touches what was not allocated";
   trace_.accesses.push_back({begin, begin + bytes, writes});
 }
 
-Status RecordingDriver::touch(CudaStream stream, const char* what, const std::vector<Touched>& list) {
+Status RecordingDriver::touch(CudaStream stream, const char* what,
+                              const std::vector<Touched>& list) {
   for (const Touched& each : list) touches(each.at, each.bytes, each.writes);
   return work(stream, what);
 }
@@ -135,9 +155,13 @@ Status RecordingDriver::create_event(Event* made) {
   return cuda::kSuccess;
 }
 
-Status RecordingDriver::record(Event event, CudaStream stream) { return put(TraceCall::Kind::record, number(stream), number(event), "record"); }
+Status RecordingDriver::record(Event event, CudaStream stream) {
+  return put(TraceCall::Kind::record, number(stream), number(event), "record");
+}
 
-Status RecordingDriver::wait(CudaStream stream, Event event) { return put(TraceCall::Kind::wait, number(stream), number(event), "wait"); }
+Status RecordingDriver::wait(CudaStream stream, Event event) {
+  return put(TraceCall::Kind::wait, number(stream), number(event), "wait");
+}
 
 /// The work has ended, so it precedes the host and all that it enqueues from now on.
 Status RecordingDriver::query(Event event) {
@@ -171,18 +195,21 @@ Status RecordingDriver::write(CudaStream stream, std::uint32_t* to, std::uint32_
   return cuda::kSuccess;
 }
 
-Status RecordingDriver::launch(CudaStream stream, Function function, std::uint64_t, std::uint32_t, const void* const* arguments) {
+Status RecordingDriver::launch(CudaStream stream, Function function, std::uint64_t, std::uint32_t,
+                               const void* const* arguments) {
   const RecordedFunction& called = functions_[number(function)];
   if (called.operands == nullptr) {
     own_kernel(*called.name, arguments);
   } else {
     for (std::size_t a = 0; a < called.operands->size(); ++a) {
       const KernelOperand& operand = (*called.operands)[a];
-      if (operand.bytes > 0) touches(argument<const void*>(arguments, a), operand.bytes, operand.writes);
+      if (operand.bytes > 0)
+        touches(argument<const void*>(arguments, a), operand.bytes, operand.writes);
     }
   }
   work(stream, called.name->c_str());
-  if (*called.name == "piper_advance") actions_[number(stream)] += argument<std::uint32_t>(arguments, 1);
+  if (*called.name == "piper_advance")
+    actions_[number(stream)] += argument<std::uint32_t>(arguments, 1);
   return cuda::kSuccess;
 }
 
@@ -199,13 +226,15 @@ void RecordingDriver::own_kernel(const std::string& name, const void* const* arg
     return writes(at(4), sizeof(double));
   }
   const std::uint64_t size = runtime::element_bytes(dtype_of(name));
-  if (name.starts_with("piper_initialise_")) return writes(at(6), argument<std::uint64_t>(arguments, 4) * size);
+  if (name.starts_with("piper_initialise_"))
+    return writes(at(6), argument<std::uint64_t>(arguments, 4) * size);
   if (name.starts_with("piper_sum_")) {
     for (const std::size_t side : {0u, 2u}) {
       const std::uint32_t members = argument<std::uint32_t>(arguments, side + 1);
       reads(at(side), members * sizeof(void*));
       const std::span places(static_cast<const void* const*>(at(side)), members);
-      for (const void* const place : places) touches(place, argument<std::uint64_t>(arguments, 4) * size, side != 0);
+      for (const void* const place : places)
+        touches(place, argument<std::uint64_t>(arguments, 4) * size, side != 0);
     }
     return;
   }
@@ -227,18 +256,23 @@ void RecordingDriver::own_kernel(const std::string& name, const void* const* arg
   if (of_keys) writes(at(8), elements.v * size);
 }
 
-Status RecordingDriver::multiply(CudaStream stream, Product product, const void* a, const void* b, void* c, void* workspace, std::uint64_t workspace_bytes) {
+Status RecordingDriver::multiply(CudaStream stream, Product product, const void* a, const void* b,
+                                 void* c, void* workspace, std::uint64_t workspace_bytes) {
   const RecordedProduct& planned = products_[number(product)];
-  const auto elements = [&](std::int64_t rows, std::int64_t columns) { return static_cast<std::uint64_t>(planned.call.batch * rows * columns); };
+  const auto elements = [&](std::int64_t rows, std::int64_t columns) {
+    return static_cast<std::uint64_t>(planned.call.batch * rows * columns);
+  };
   const std::uint64_t size = runtime::element_bytes(planned.call.dtype);
   reads(a, elements(planned.call.m, planned.call.k) * size);
   reads(b, elements(planned.call.k, planned.call.n) * size);
-  writes(c, elements(planned.call.m, planned.call.n) * (planned.end == PIPER_GEMM_ROUNDS ? size : sum_bytes(planned.call.dtype)));
+  writes(c, elements(planned.call.m, planned.call.n) *
+                (planned.end == PIPER_GEMM_ROUNDS ? size : sum_bytes(planned.call.dtype)));
   writes(workspace, workspace_bytes);
   return work(stream, "product");
 }
 
-void RecordingDriver::attention(const PiperAttend& call, const void* q, const void* k, const void* v) {
+void RecordingDriver::attention(const PiperAttend& call, const void* q, const void* k,
+                                const void* v) {
   const AttendElements elements(call);
   const std::uint64_t size = runtime::element_bytes(call.dtype);
   reads(q, elements.q * size);
@@ -246,7 +280,9 @@ void RecordingDriver::attention(const PiperAttend& call, const void* q, const vo
   reads(v, elements.v * size);
 }
 
-Status RecordingDriver::attend(CudaStream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) {
+Status RecordingDriver::attend(CudaStream stream, const PiperAttend& call, const void* q,
+                               const void* k, const void* v, void* out, void* lse, void* workspace,
+                               std::uint64_t workspace_bytes) {
   const AttendElements elements(call);
   attention(call, q, k, v);
   writes(out, elements.out * runtime::element_bytes(call.dtype));
@@ -255,8 +291,10 @@ Status RecordingDriver::attend(CudaStream stream, const PiperAttend& call, const
   return work(stream, "attention");
 }
 
-Status RecordingDriver::attend_grad(CudaStream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk,
-                                    void* dv, void* workspace, std::uint64_t workspace_bytes) {
+Status RecordingDriver::attend_grad(CudaStream stream, const PiperAttend& call, const void* q,
+                                    const void* k, const void* v, const void* out, const void* lse,
+                                    const void* dout, void* dq, void* dk, void* dv, void* workspace,
+                                    std::uint64_t workspace_bytes) {
   const AttendElements elements(call);
   const std::uint64_t size = runtime::element_bytes(call.dtype);
   attention(call, q, k, v);
@@ -283,7 +321,9 @@ Status RecordingDriver::end_capture(CudaStream, Graph* made) {
   return cuda::kSuccess;
 }
 
-Status RecordingDriver::launch_graph(CudaStream stream, Graph graph) { return put(TraceCall::Kind::graph, number(stream), number(graph), "graph"); }
+Status RecordingDriver::launch_graph(CudaStream stream, Graph graph) {
+  return put(TraceCall::Kind::graph, number(stream), number(graph), "graph");
+}
 
 Status RecordingDriver::load(const std::string&, Module* made) {
   *made = handle<Module>(0);
@@ -293,12 +333,14 @@ Status RecordingDriver::load(const std::string&, Module* made) {
 Status RecordingDriver::find(Module, const char* name, Function* found) {
   const auto known = operands_.find(name);
   if (known == operands_.end() && !std::string(name).starts_with("piper_")) return kNotFound;
-  functions_.push_back({&trace_.names.emplace_back(name), known == operands_.end() ? nullptr : &known->second});
+  functions_.push_back(
+      {&trace_.names.emplace_back(name), known == operands_.end() ? nullptr : &known->second});
   *found = handle<Function>(functions_.size() - 1);
   return cuda::kSuccess;
 }
 
-Status RecordingDriver::plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) {
+Status RecordingDriver::plan_product(const PiperGemm& call, std::uint32_t end,
+                                     std::uint64_t workspace, Product* made) {
   products_.push_back({call, end, workspace});
   *made = handle<Product>(products_.size() - 1);
   return cuda::kSuccess;

@@ -47,13 +47,13 @@ struct TraceCall {
   } kind = Kind::work;
   std::uint32_t stream = 0, of = 0;
   std::uint32_t first_access = 0, end_access = 0;
-  const char* what = "";           // `copy`, `fused_gelu`
+  const char* what = "";  // `copy`, `fused_gelu`
   // Actions of the stream that have ended before, since its creation or the start of the capture.
   std::uint32_t action = 0;
 };
 
 struct TracedGraph {
-  std::uint32_t origin = 0;        // the stream
+  std::uint32_t origin = 0;  // the stream
   std::vector<TraceCall> calls;
 };
 
@@ -63,7 +63,7 @@ struct Trace {
   std::vector<MemoryAccess> accesses;
   std::uint32_t num_streams = 0, num_events = 0;
   std::vector<runtime::cuda::Priority> priorities;  // per stream
-  std::deque<std::string> names;   // of kernels
+  std::deque<std::string> names;                    // of kernels
 };
 
 /// Memory that an operation reads or writes.
@@ -75,7 +75,8 @@ struct Touched {
 
 class RecordingDriver final : public TestDriver {
  public:
-  RecordingDriver(const KernelOperands& operands, Trace& trace) : operands_(operands), trace_(trace) {}
+  RecordingDriver(const KernelOperands& operands, Trace& trace)
+      : operands_(operands), trace_(trace) {}
 
   std::string device_name() const override { return "a device that runs nothing"; }
   int processors() const override { return 132; }
@@ -83,7 +84,9 @@ class RecordingDriver final : public TestDriver {
   Status free_bytes(std::uint64_t* bytes) override;
   std::uint64_t library_bytes() const override { return 0; }
   Status allocate(std::uint64_t bytes, unsigned char** to) override;
-  Status allocate_host(std::uint64_t bytes, unsigned char** to) override { return allocate(bytes, to); }
+  Status allocate_host(std::uint64_t bytes, unsigned char** to) override {
+    return allocate(bytes, to);
+  }
   Status create_stream(Priority priority, CudaStream* created) override;
   Status create_event(Event* created) override;
   Status create_timer(Event* created) override { return create_event(created); }
@@ -94,18 +97,24 @@ class RecordingDriver final : public TestDriver {
   Status copy(CudaStream stream, void* to, const void* from, std::uint64_t bytes) override;
   Status fill(CudaStream stream, void* to, unsigned char byte, std::uint64_t bytes) override;
   Status write(CudaStream stream, std::uint32_t* to, std::uint32_t value) override;
-  Status launch(CudaStream stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) override;
-  Status multiply(CudaStream stream, Product product, const void* a, const void* b, void* c, void* workspace, std::uint64_t workspace_bytes) override;
-  Status attend(CudaStream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) override;
-  Status attend_grad(CudaStream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
-                     void* workspace, std::uint64_t workspace_bytes) override;
+  Status launch(CudaStream stream, Function function, std::uint64_t blocks, std::uint32_t threads,
+                const void* const* arguments) override;
+  Status multiply(CudaStream stream, Product product, const void* a, const void* b, void* c,
+                  void* workspace, std::uint64_t workspace_bytes) override;
+  Status attend(CudaStream stream, const PiperAttend& call, const void* q, const void* k,
+                const void* v, void* out, void* lse, void* workspace,
+                std::uint64_t workspace_bytes) override;
+  Status attend_grad(CudaStream stream, const PiperAttend& call, const void* q, const void* k,
+                     const void* v, const void* out, const void* lse, const void* dout, void* dq,
+                     void* dk, void* dv, void* workspace, std::uint64_t workspace_bytes) override;
   Status begin_capture(CudaStream stream) override;
   Status end_capture(CudaStream stream, Graph* created) override;
   Status launch_graph(CudaStream stream, Graph graph) override;
   void drop_graphs() override {}
   Status load(const std::string& image, Module* created) override;
   Status find(Module module, const char* name, Function* found) override;
-  Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* created) override;
+  Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace,
+                      Product* created) override;
   bool open_attention(bool, std::string&) override { return true; }
 
   /// An operation outside the executor's calls. `what` stays valid.
@@ -131,7 +140,9 @@ class RecordingDriver final : public TestDriver {
   /// A call on a stream, with the accesses announced by `reads` and `writes` since the last one, if
   /// any.
   Status put(TraceCall::Kind kind, std::uint32_t stream, std::uint32_t of, const char* what);
-  Status work(CudaStream stream, const char* what) { return put(TraceCall::Kind::work, number(stream), 0, what); }
+  Status work(CudaStream stream, const char* what) {
+    return put(TraceCall::Kind::work, number(stream), 0, what);
+  }
 
   /// Handles are numbers from 1.
   template <typename Handle>
@@ -149,8 +160,8 @@ class RecordingDriver final : public TestDriver {
   std::vector<std::unique_ptr<unsigned char[]>> memory_;
   std::vector<RecordedFunction> functions_;
   std::vector<RecordedProduct> products_;
-  std::vector<std::uint32_t> actions_;             // per stream
-  std::uint32_t first_access_ = 0;                 // of the next call
+  std::vector<std::uint32_t> actions_;  // per stream
+  std::uint32_t first_access_ = 0;      // of the next call
   bool capturing_ = false;
 };
 

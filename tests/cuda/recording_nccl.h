@@ -23,16 +23,22 @@ class RecordingNccl final : public runtime::cuda::Nccl {
   explicit RecordingNccl(RecordingDriver& driver) : driver_(driver) {}
 
   std::string name() const override { return "an NCCL that moves nothing"; }
-  std::string text_of(NcclResult result, NcclCommunicator) const override { return "result " + std::to_string(result); }
+  std::string text_of(NcclResult result, NcclCommunicator) const override {
+    return "result " + std::to_string(result);
+  }
   NcclResult make_id(runtime::cuda::NcclId*) override { return runtime::cuda::kNcclSuccess; }
-  NcclResult open(NcclCommunicator* created, std::uint32_t members, const runtime::cuda::NcclId& id, std::uint32_t self, std::uint32_t most_blocks) override;
-  NcclResult state(NcclCommunicator, NcclResult* state) override { return *state = runtime::cuda::kNcclSuccess; }
+  NcclResult open(NcclCommunicator* created, std::uint32_t members, const runtime::cuda::NcclId& id,
+                  std::uint32_t self, std::uint32_t most_blocks) override;
+  NcclResult state(NcclCommunicator, NcclResult* state) override {
+    return *state = runtime::cuda::kNcclSuccess;
+  }
   NcclResult finalize(NcclCommunicator) override { return runtime::cuda::kNcclSuccess; }
   NcclResult destroy(NcclCommunicator) override { return runtime::cuda::kNcclSuccess; }
   NcclResult abort(NcclCommunicator) override { return runtime::cuda::kNcclSuccess; }
   NcclResult group_start() override;
   NcclResult group_end() override;
-  NcclResult enqueue(NcclCommunicator communicator, runtime::cuda::CudaStream stream, const runtime::cuda::NcclCall& call) override;
+  NcclResult enqueue(NcclCommunicator communicator, runtime::cuda::CudaStream stream,
+                     const runtime::cuda::NcclCall& call) override;
 
  private:
   struct Member {
@@ -42,8 +48,8 @@ class RecordingNccl final : public runtime::cuda::Nccl {
   RecordingDriver& driver_;
   std::vector<std::unique_ptr<Member>> members_;
   bool in_group_ = false;
-  runtime::cuda::CudaStream stream_ = nullptr;        // of the open group
-  std::vector<std::vector<Touched>> gathered_;    // per call
+  runtime::cuda::CudaStream stream_ = nullptr;  // of the open group
+  std::vector<std::vector<Touched>> gathered_;  // per call
 };
 
 }  // namespace piper::test

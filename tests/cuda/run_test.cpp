@@ -17,7 +17,8 @@
 namespace piper::test {
 namespace {
 
-decltype(LawRunOptions::executor) on_host(const std::vector<std::string>& images, const HostOptions& options = {}) {
+decltype(LawRunOptions::executor) on_host(const std::vector<std::string>& images,
+                                          const HostOptions& options = {}) {
   return executors_on(images, [options] { return std::make_unique<HostDriver>(options); });
 }
 
@@ -53,7 +54,8 @@ class CudaRun : public testing::Test {
 
   static inline std::unique_ptr<TestDevice> device_;
   static inline std::unique_ptr<PlannedLaws> laws_;
-  static inline const PlannedLaw *mlp_ = nullptr, *attention_ = nullptr, *flash_ = nullptr, *masked_ = nullptr;
+  static inline const PlannedLaw *mlp_ = nullptr, *attention_ = nullptr, *flash_ = nullptr,
+                                 *masked_ = nullptr;
   static inline std::vector<const PlannedLaw*> library_, lines_;
 };
 
@@ -67,9 +69,12 @@ TEST_F(CudaRun, AttentionOfTheLibraryKeepsToItsWorkspace) {
     const LawRun oracle = interpreted(*planned), made = run(*planned, host);
     ASSERT_EQ(made.losses.size(), static_cast<std::size_t>(kLawSteps));
     EXPECT_EQ(first_difference(made, oracle, bound), "");
-    const auto attentions = std::count_if(calls.begin(), calls.end(), [](const HostCall& call) { return call.kind == HostCall::Kind::attend; });
+    const auto attentions = std::count_if(calls.begin(), calls.end(), [](const HostCall& call) {
+      return call.kind == HostCall::Kind::attend;
+    });
     EXPECT_GE(attentions, 4) << "a layer on each rank, forward and backward";
-    for (const HostCall& call : calls) EXPECT_EQ(call.function.find("attend"), std::string::npos) << call.function;
+    for (const HostCall& call : calls)
+      EXPECT_EQ(call.function.find("attend"), std::string::npos) << call.function;
   }
 }
 
@@ -126,7 +131,9 @@ TEST_F(CudaRun, EveryWayToCutHasTheBitsOfTheInterpreter) {
 /// Sums of attention are in another order here. In bf16 that rounds some of its results to a
 /// neighbour, 2^-8 away; an error of that size in a few of the numbers is left of it in the norm of
 /// a tensor.
-double bound_of_attention(tensor::DType dtype) { return dtype == tensor::DType::bf16 ? 0x1p-8 : 1e-10; }
+double bound_of_attention(tensor::DType dtype) {
+  return dtype == tensor::DType::bf16 ? 0x1p-8 : 1e-10;
+}
 
 TEST_F(CudaRun, EveryScheduleOfTheLibrary) {
   std::uint64_t seed = 1;
@@ -197,11 +204,14 @@ TEST_F(CudaRun, CapturedStepsHaveTheBitsOfOthers) {
     for (int round = 0; round < 2; ++round) {
       for (const runtime::Phase phase : {runtime::Phase::training, runtime::Phase::evaluation}) {
         const auto result = executor->run(phase, kSteps, keep);
-        EXPECT_EQ(result.ended, runtime::Ended::finished) << (result.failure ? describe(*result.failure) : "");
+        EXPECT_EQ(result.ended, runtime::Ended::finished)
+            << (result.failure ? describe(*result.failure) : "");
       }
     }
     EXPECT_TRUE(executor->warnings().empty());
-    seen.parameter = executor->read_parameter(executor->parameter_names().front(), runtime::ParamTensor::values)->values;
+    seen.parameter =
+        executor->read_parameter(executor->parameter_names().front(), runtime::ParamTensor::values)
+            ->values;
     for (const HostCall& call : calls) {
       seen.graphs += call.kind == HostCall::Kind::graph;
       seen.launches += call.kind == HostCall::Kind::launch;
@@ -244,7 +254,8 @@ TEST_F(CudaRun, TheLastStepIsTimed) {
       std::uint64_t products = 0;
       for (std::uint32_t r = 0; r < tables.num_ranks; ++r) {
         runtime::cuda::RoleScan scan;
-        ASSERT_FALSE(runtime::cuda::scan_role(*job->enqueue(r, false), tables, tables.ranks[r], false, scan));
+        ASSERT_FALSE(runtime::cuda::scan_role(*job->enqueue(r, false), tables, tables.ranks[r],
+                                              false, scan));
         ASSERT_EQ(recorded[r].actions.size(), scan.actions.size());
         std::map<std::pair<std::uint32_t, std::uint32_t>, const runtime::RecordedAction*> at;
         for (const runtime::RecordedAction& action : recorded[r].actions) {
@@ -259,7 +270,8 @@ TEST_F(CudaRun, TheLastStepIsTimed) {
         for (const runtime::cuda::ScannedAction& action : scan.actions) {
           for (const PiperWait& wait : action.waits) {
             if (wait.distance > 0) continue;
-            EXPECT_GE((at.at({action.stream, action.position})->begin_ns), (at.at({wait.stream, wait.position})->end_ns));
+            EXPECT_GE((at.at({action.stream, action.position})->begin_ns),
+                      (at.at({wait.stream, wait.position})->end_ns));
           }
         }
       }
@@ -277,7 +289,8 @@ TEST_F(CudaRun, GeneratedFunctionsEnqueueTheSame) {
     generated.engine = backend::Engine::generated;
     generated.cache_folder = folder.path();
     generated.executor = on_host(images());
-    EXPECT_EQ(first_bit_difference(each->law->program->run(generated), run(*each)), "") << each->what;
+    EXPECT_EQ(first_bit_difference(each->law->program->run(generated), run(*each)), "")
+        << each->what;
   }
 }
 
@@ -292,7 +305,7 @@ struct Asked {
 
 Asked read_calls(const std::vector<HostCall>& calls) {
   Asked asked;
-  std::map<std::uint32_t, std::uint64_t> ended;                           // per stream
+  std::map<std::uint32_t, std::uint64_t> ended;  // per stream
   // Event and version -> the actions that had ended where it was recorded.
   std::map<std::pair<std::uint32_t, std::uint64_t>, Asked::End> records;
   for (const HostCall& call : calls) {
@@ -300,13 +313,20 @@ Asked read_calls(const std::vector<HostCall>& calls) {
     switch (call.kind) {
       case HostCall::Kind::launch: asked.launches[call.stream].push_back(call.function); break;
       case HostCall::Kind::write: ++ended[call.stream]; break;
-      case HostCall::Kind::record: records[{call.event, call.version}] = {call.stream, ended[call.stream]}; break;
+      case HostCall::Kind::record:
+        records[{call.event, call.version}] = {call.stream, ended[call.stream]};
+        break;
       case HostCall::Kind::wait:
         // An event that was never recorded would hold up nothing.
         EXPECT_TRUE(records.contains({call.event, call.version}));
         asked.waits[{call.stream, ended[call.stream]}].insert(records[{call.event, call.version}]);
         break;
-      case HostCall::Kind::copy: case HostCall::Kind::fill: case HostCall::Kind::multiply: case HostCall::Kind::attend: case HostCall::Kind::graph: case HostCall::Kind::comm: break;
+      case HostCall::Kind::copy:
+      case HostCall::Kind::fill:
+      case HostCall::Kind::multiply:
+      case HostCall::Kind::attend:
+      case HostCall::Kind::graph:
+      case HostCall::Kind::comm: break;
     }
   }
   return asked;
@@ -322,19 +342,23 @@ std::vector<std::string> launched_by_roles(const std::vector<std::string>& launc
 }
 
 /// The launches of this number of steps, from the bodies of the device program.
-std::vector<std::string> planned_launches(const backend::Job& job, std::size_t rank, std::uint64_t steps) {
+std::vector<std::string> planned_launches(const backend::Job& job, std::size_t rank,
+                                          std::uint64_t steps) {
   const std::string role = job.tables().ranks[rank].program->role;
   const auto& roles = job.training().roles;
-  const backend::DeviceProgram& program = *std::find_if(roles.begin(), roles.end(), [&](const auto& each) { return each.role == role; });
+  const backend::DeviceProgram& program = *std::find_if(
+      roles.begin(), roles.end(), [&](const auto& each) { return each.role == role; });
   std::vector<std::string> of_step, all;
   backend::cuda::KernelSet known = job.kernels();
   for (const backend::Instruction& each : program.instructions) {
     if (each.kind != backend::Instruction::Kind::run) continue;
     for (const backend::cuda::BodyStep& step : known.add(job.training().bodies[each.body])) {
-      if (step.kind == backend::cuda::BodyStep::Kind::kernel) of_step.push_back(known.list()[step.number].name);
+      if (step.kind == backend::cuda::BodyStep::Kind::kernel)
+        of_step.push_back(known.list()[step.number].name);
     }
   }
-  for (std::uint64_t step = 0; step < steps; ++step) all.insert(all.end(), of_step.begin(), of_step.end());
+  for (std::uint64_t step = 0; step < steps; ++step)
+    all.insert(all.end(), of_step.begin(), of_step.end());
   return all;
 }
 
@@ -364,19 +388,28 @@ TEST_F(CudaRun, CallsAreThoseOfThePlan) {
     for (std::uint32_t r = 0; r < tables.num_ranks; ++r) {
       const PiperProgram& program = *tables.ranks[r].program;
       runtime::cuda::RoleScan scan;
-      const auto wrong = runtime::cuda::scan_role(*job->enqueue(r, false), tables, tables.ranks[r], false, scan);
+      const auto wrong =
+          runtime::cuda::scan_role(*job->enqueue(r, false), tables, tables.ranks[r], false, scan);
       ASSERT_FALSE(wrong) << describe(*wrong);
       for (std::uint64_t step = 0; step < kSteps; ++step) {
         for (const runtime::cuda::ScannedAction& action : scan.actions) {
           std::set<Asked::End> planned;
           for (const PiperWait& wait : action.waits) {
-            if (step >= wait.distance) planned.insert({first_stream + wait.stream, (step - wait.distance) * program.streams[wait.stream].num_actions + wait.position + 1});
+            if (step >= wait.distance)
+              planned.insert({first_stream + wait.stream,
+                              (step - wait.distance) * program.streams[wait.stream].num_actions +
+                                  wait.position + 1});
           }
           planned_waits += planned.size();
-          const auto found = asked.waits.find({first_stream + action.stream, step * program.streams[action.stream].num_actions + action.position});
-          const std::set<Asked::End> seen = found == asked.waits.end() ? std::set<Asked::End>{} : found->second;
+          const auto found = asked.waits.find(
+              {first_stream + action.stream,
+               step * program.streams[action.stream].num_actions + action.position});
+          const std::set<Asked::End> seen =
+              found == asked.waits.end() ? std::set<Asked::End>{} : found->second;
           // The queue that moves a message waits for the other members, too, and they for it.
-          EXPECT_TRUE(action.stream == 0 ? seen == planned : std::includes(seen.begin(), seen.end(), planned.begin(), planned.end()));
+          EXPECT_TRUE(action.stream == 0 ? seen == planned
+                                         : std::includes(seen.begin(), seen.end(), planned.begin(),
+                                                         planned.end()));
         }
       }
       EXPECT_EQ(launched_by_roles(asked.launches[first_stream]), planned_launches(*job, r, kSteps));
@@ -394,11 +427,23 @@ TEST(HostDriver, AWorkspaceThatCublasWouldNotTakeIsRefused) {
   runtime::cuda::Product product = nullptr;
   unsigned char* memory = nullptr;
   constexpr std::uint64_t kBytes = 4096;
-  ASSERT_EQ(driver.create_stream(runtime::cuda::Priority::compute, &stream), runtime::cuda::kSuccess);
+  ASSERT_EQ(driver.create_stream(runtime::cuda::Priority::compute, &stream),
+            runtime::cuda::kSuccess);
   ASSERT_EQ(driver.allocate(3 * kBytes, &memory), runtime::cuda::kSuccess);
-  ASSERT_EQ(driver.plan_product({.batch = 1, .m = 1, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32}, false, kBytes, &product), runtime::cuda::kSuccess);
+  ASSERT_EQ(driver.plan_product({.batch = 1,
+                                 .m = 1,
+                                 .n = 1,
+                                 .k = 1,
+                                 .transpose_a = 0,
+                                 .transpose_b = 0,
+                                 .dtype = PIPER_F32},
+                                false, kBytes, &product),
+            runtime::cuda::kSuccess);
   unsigned char* const matrices = memory + 2 * kBytes;
-  const auto multiply = [&](std::uint64_t past, std::uint64_t bytes) { return driver.multiply(stream, product, matrices, matrices + 4, matrices + 8, memory + past, bytes); };
+  const auto multiply = [&](std::uint64_t past, std::uint64_t bytes) {
+    return driver.multiply(stream, product, matrices, matrices + 4, matrices + 8, memory + past,
+                           bytes);
+  };
   EXPECT_EQ(multiply(0, kBytes), runtime::cuda::kSuccess);
   EXPECT_EQ(multiply(256, kBytes), runtime::cuda::kSuccess);
   EXPECT_NE(multiply(64, kBytes), runtime::cuda::kSuccess);

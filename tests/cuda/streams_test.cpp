@@ -20,7 +20,9 @@ Trace trace_of(const std::string& text, std::uint32_t* actions = nullptr) {
   if (!job) return made;
   const KernelOperands operands = operands_of(*job);
   runtime::Failure failure;
-  const auto executor = executors_on({""}, [&] { return std::make_unique<RecordingDriver>(operands, made); })(*job, with_graphs(true), failure);
+  const auto executor = executors_on({""}, [&] {
+    return std::make_unique<RecordingDriver>(operands, made);
+  })(*job, with_graphs(true), failure);
   EXPECT_TRUE(executor) << describe(failure);
   if (executor) executor->run(runtime::Phase::training, 4);
   if (actions != nullptr) *actions = job->tables().ranks[0].program->num_actions;
@@ -29,8 +31,11 @@ Trace trace_of(const std::string& text, std::uint32_t* actions = nullptr) {
 
 TEST(Queues, HaveThePrioritiesOfThePlan) {
   using runtime::cuda::Priority;
-  const Trace trace = trace_of(noisy_source("replicate model over dp\n    stream sums: model.reduce with priority: high"));
-  const auto count = [&](Priority priority) { return std::count(trace.priorities.begin(), trace.priorities.end(), priority); };
+  const Trace trace = trace_of(
+      noisy_source("replicate model over dp\n    stream sums: model.reduce with priority: high"));
+  const auto count = [&](Priority priority) {
+    return std::count(trace.priorities.begin(), trace.priorities.end(), priority);
+  };
   EXPECT_EQ(count(Priority::compute), 4) << "one of each rank";
   EXPECT_EQ(count(Priority::high), 4);
   EXPECT_GT(count(Priority::communication), 0);
@@ -49,7 +54,8 @@ TEST(Queues, ShortActionsOfAGraphHaveFewNodes) {
     tells += std::string(call.what) == "piper_advance";
   }
   EXPECT_EQ(actions, 291u);
-  EXPECT_LE(tells * 15, nodes) << nodes << " nodes of " << actions << " actions, " << tells << " of them tell how far it is";
+  EXPECT_LE(tells * 15, nodes) << nodes << " nodes of " << actions << " actions, " << tells
+                               << " of them tell how far it is";
   EXPECT_LE(static_cast<double>(nodes), 1.55 * actions);
   RecordProperty("nodes", std::to_string(nodes));
   RecordProperty("tells", std::to_string(tells));

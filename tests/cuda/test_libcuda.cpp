@@ -121,9 +121,12 @@ EXPORTED int cuMemAlloc_v2(unsigned long long* address, std::size_t bytes) {
   return kSuccess;
 }
 EXPORTED int cuMemFree_v2(unsigned long long address) { return drop(pointer(address)); }
-EXPORTED int cuMemHostAlloc(void** address, std::size_t bytes, unsigned) { return make(address, bytes); }
+EXPORTED int cuMemHostAlloc(void** address, std::size_t bytes, unsigned) {
+  return make(address, bytes);
+}
 EXPORTED int cuMemFreeHost(void* address) { return drop(address); }
-EXPORTED int cuMemcpyAsync(unsigned long long to, unsigned long long from, std::size_t bytes, void*) {
+EXPORTED int cuMemcpyAsync(unsigned long long to, unsigned long long from, std::size_t bytes,
+                           void*) {
   std::memcpy(pointer(to), pointer(from), bytes);
   return kSuccess;
 }
@@ -139,7 +142,9 @@ EXPORTED int cuStreamCreateWithPriority(void** stream, unsigned flags, int prior
   return make(stream);
 }
 EXPORTED int cuStreamDestroy_v2(void* stream) { return drop(stream); }
-EXPORTED int cuStreamWaitEvent(void*, void*, unsigned flags) { return called("cuStreamWaitEvent", flags); }
+EXPORTED int cuStreamWaitEvent(void*, void*, unsigned flags) {
+  return called("cuStreamWaitEvent", flags);
+}
 EXPORTED int cuStreamWriteValue32_v2(void*, unsigned long long to, unsigned value, unsigned) {
   std::memcpy(pointer(to), &value, sizeof value);
   return kSuccess;
@@ -165,10 +170,14 @@ EXPORTED int cuModuleGetFunction(void** function, void* module, const char* name
   return std::strcmp(name, "missing") == 0 ? kNotFound : called("cuModuleGetFunction");
 }
 EXPORTED int cuFuncLoad(void*) { return called("cuFuncLoad"); }
-EXPORTED int cuLaunchKernel(void*, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, void*, void**, void**) {
+EXPORTED int cuLaunchKernel(void*, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                            unsigned block_x, unsigned block_y, unsigned block_z,
+                            unsigned shared_bytes, void*, void**, void**) {
   return called("cuLaunchKernel", grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes);
 }
-EXPORTED int cuStreamBeginCapture_v2(void*, int mode) { return called("cuStreamBeginCapture", mode); }
+EXPORTED int cuStreamBeginCapture_v2(void*, int mode) {
+  return called("cuStreamBeginCapture", mode);
+}
 EXPORTED int cuStreamEndCapture(void*, void** graph) { return make(graph); }
 EXPORTED int cuGraphInstantiateWithFlags(void** executable, void*, unsigned long long flags) {
   called("cuGraphInstantiateWithFlags", flags);

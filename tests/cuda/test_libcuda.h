@@ -7,7 +7,7 @@
 namespace piper::test {
 
 struct TestLibcuda {
-  std::vector<std::string> calls;              // `cuStreamCreateWithPriority 1 -5`
+  std::vector<std::string> calls;               // `cuStreamCreateWithPriority 1 -5`
   std::string max_connections, module_loading;  // of the environment, at its start
   // Existing allocations, streams, events, modules, graphs, contexts.
   int objects = 0;

@@ -59,15 +59,17 @@ struct TestNccl::Member {
   std::atomic<cuda::NcclResult> state{cuda::kNcclInProgress};
   std::atomic<bool> aborted{false};
   bool joined = false, finalized = false;
-  int polls = 0;                                   // until deferred work is enqueued
-  std::atomic<int> in_graphs{0};                   // communications that graphs contain
+  int polls = 0;                  // until deferred work is enqueued
+  std::atomic<int> in_graphs{0};  // communications that graphs contain
   std::function<void()> put_off = {};
-  std::set<NcclKind> known = {};                   // kinds of calls that it has made
+  std::set<NcclKind> known = {};  // kinds of calls that it has made
   std::uint64_t sequence = 0;
   mutable std::mutex mutex;
-  std::string wrong = {};                          // with the mutex
+  std::string wrong = {};  // with the mutex
 
-  std::string file(std::uint64_t number, std::uint32_t member) const { return name + "." + std::to_string(number) + "." + std::to_string(member); }
+  std::string file(std::uint64_t number, std::uint32_t member) const {
+    return name + "." + std::to_string(number) + "." + std::to_string(member);
+  }
   /// The part of a communication that a graph keeps alive.
   std::shared_ptr<void> in_graph() {
     ++in_graphs;
@@ -86,7 +88,8 @@ struct TestNccl::Waiting {
   bool fails = false;
 };
 
-TestNccl::TestNccl(HostDriver& driver, TestNcclOptions options) : driver_(driver), options_(std::move(options)) {}
+TestNccl::TestNccl(HostDriver& driver, TestNcclOptions options)
+    : driver_(driver), options_(std::move(options)) {}
 TestNccl::~TestNccl() {
   if (groups_ > 0) give_up("a group has no end");
 }
@@ -99,7 +102,10 @@ T* real(cuda::NcclCommunicator communicator) {
 }  // namespace
 
 std::string TestNccl::text_of(NcclResult result, NcclCommunicator communicator) const {
-  std::string text = result == cuda::kNcclInvalidUsage ? "invalid usage" : result == cuda::kNcclRemoteError ? "remote process exited or there was a network error" : "unhandled system error";
+  std::string text = result == cuda::kNcclInvalidUsage ? "invalid usage"
+                     : result == cuda::kNcclRemoteError
+                         ? "remote process exited or there was a network error"
+                         : "unhandled system error";
   if (communicator == nullptr) return text;
   const auto* const member = real<Member>(communicator);
   const std::lock_guard lock(member->mutex);
@@ -114,10 +120,13 @@ cuda::NcclResult TestNccl::make_id(cuda::NcclId* id) {
   return cuda::kNcclSuccess;
 }
 
-cuda::NcclResult TestNccl::open(NcclCommunicator* made, std::uint32_t members, const cuda::NcclId& id, std::uint32_t self, std::uint32_t most_blocks) {
+cuda::NcclResult TestNccl::open(NcclCommunicator* made, std::uint32_t members,
+                                const cuda::NcclId& id, std::uint32_t self,
+                                std::uint32_t most_blocks) {
   if (options_.refused == "ncclCommInitRankConfig") return cuda::kNcclInvalidUsage;
   // Pairs leave the device to others.
-  if (groups_ > 0 || self >= members || (members == 2 && most_blocks > 8)) return cuda::kNcclInvalidUsage;
+  if (groups_ > 0 || self >= members || (members == 2 && most_blocks > 8))
+    return cuda::kNcclInvalidUsage;
   Member& member = *members_.emplace_back(std::make_unique<Member>());
   member.name = options_.folder + "/" + id.bytes;
   member.members = members;
@@ -137,11 +146,13 @@ cuda::NcclResult TestNccl::state(NcclCommunicator communicator, NcclResult* stat
       bool all = true;
       for (std::uint32_t m = 0; m < member.members && all; ++m) {
         const auto said = read_text(member.name + ".join." + std::to_string(m));
-        if (said && *said != std::to_string(member.members)) member.refuse("a member says that there are " + *said);
+        if (said && *said != std::to_string(member.members))
+          member.refuse("a member says that there are " + *said);
         all = said.has_value();
       }
       member.joined = all;
-      if (all && member.state.load() == cuda::kNcclInProgress) member.state.store(cuda::kNcclSuccess);
+      if (all && member.state.load() == cuda::kNcclInProgress)
+        member.state.store(cuda::kNcclSuccess);
     } else if (--member.polls <= 0 && (!member.finalized || member.in_graphs.load() == 0)) {
       if (const auto enqueue = std::exchange(member.put_off, {})) enqueue();
       member.state.store(cuda::kNcclSuccess);
@@ -153,21 +164,26 @@ cuda::NcclResult TestNccl::state(NcclCommunicator communicator, NcclResult* stat
 
 cuda::NcclResult TestNccl::finalize(NcclCommunicator communicator) {
   Member& member = *real<Member>(communicator);
-  if (groups_ > 0 || member.finalized || member.state.load() != cuda::kNcclSuccess) return cuda::kNcclInvalidUsage;
+  if (groups_ > 0 || member.finalized || member.state.load() != cuda::kNcclSuccess)
+    return cuda::kNcclInvalidUsage;
   member.finalized = true;
   member.polls = 2;
   member.state.store(cuda::kNcclInProgress);
   return cuda::kNcclInProgress;
 }
 
-cuda::NcclResult TestNccl::destroy(NcclCommunicator communicator) { return real<Member>(communicator)->finalized ? cuda::kNcclSuccess : cuda::kNcclInvalidUsage; }
+cuda::NcclResult TestNccl::destroy(NcclCommunicator communicator) {
+  return real<Member>(communicator)->finalized ? cuda::kNcclSuccess : cuda::kNcclInvalidUsage;
+}
 
 cuda::NcclResult TestNccl::abort(NcclCommunicator communicator) {
   Member& member = *real<Member>(communicator);
   member.aborted.store(true);
   // NCCL waits until no graph has a call of it any more.
-  for (const auto until = std::chrono::steady_clock::now() + kLongest; member.in_graphs.load() > 0; std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
-    if (std::chrono::steady_clock::now() >= until) give_up("a communicator is aborted, and a graph that nobody drops has calls of it");
+  for (const auto until = std::chrono::steady_clock::now() + kLongest; member.in_graphs.load() > 0;
+       std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
+    if (std::chrono::steady_clock::now() >= until)
+      give_up("a communicator is aborted, and a graph that nobody drops has calls of it");
   }
   return cuda::kNcclSuccess;
 }
@@ -177,13 +193,15 @@ cuda::NcclResult TestNccl::group_start() {
   return cuda::kNcclSuccess;
 }
 
-cuda::NcclResult TestNccl::enqueue(NcclCommunicator communicator, cuda::CudaStream stream, const NcclCall& call) {
+cuda::NcclResult TestNccl::enqueue(NcclCommunicator communicator, cuda::CudaStream stream,
+                                   const NcclCall& call) {
   Member& member = *real<Member>(communicator);
   if (options_.refused == cuda::name_of(call.kind) && call.count > 1) {
     if (groups_ > 0) group_failed_ = cuda::kNcclInvalidUsage;
     return cuda::kNcclInvalidUsage;
   }
-  if (std::this_thread::get_id() != owner_ || member.state.load() != cuda::kNcclSuccess || member.finalized || member.aborted) {
+  if (std::this_thread::get_id() != owner_ || member.state.load() != cuda::kNcclSuccess ||
+      member.finalized || member.aborted) {
     member.refuse("it is used while something of it is in progress, or after its end");
     return cuda::kNcclInvalidUsage;
   }
@@ -206,11 +224,15 @@ cuda::NcclResult TestNccl::group_end() {
   return launch(*member, stream, std::move(calls));
 }
 
-cuda::NcclResult TestNccl::launch(Member& member, cuda::CudaStream stream, std::vector<NcclCall> calls) {
+cuda::NcclResult TestNccl::launch(Member& member, cuda::CudaStream stream,
+                                  std::vector<NcclCall> calls) {
   write_down(member, calls);
   bool first = false;
   for (const NcclCall& call : calls) first |= member.known.insert(call.kind).second;
-  auto enqueue = [this, &member, stream, calls = std::move(calls)] { driver_.enqueue_comm(stream, [this, &member, calls] { return begin(member, calls); }, member.in_graph()); };
+  auto enqueue = [this, &member, stream, calls = std::move(calls)] {
+    driver_.enqueue_comm(
+        stream, [this, &member, calls] { return begin(member, calls); }, member.in_graph());
+  };
   if (!first) {
     enqueue();
     return cuda::kNcclSuccess;
@@ -237,22 +259,29 @@ void add(std::string& sum, const std::string& value) {
 /// The sum of all members' data of one call.
 std::string sum_of(const std::vector<std::string>& given, std::uint32_t dtype) {
   std::string sum = given.back();
-  for (std::size_t m = given.size() - 1; m-- > 0;) runtime::with_element(dtype, [&](auto zero) { add<decltype(zero)>(sum, given[m]); });
+  for (std::size_t m = given.size() - 1; m-- > 0;)
+    runtime::with_element(dtype, [&](auto zero) { add<decltype(zero)>(sum, given[m]); });
   return sum;
 }
 
 /// Whether all that a call reads and writes was allocated.
-bool lies_on_device(const HostDriver& driver, std::uint32_t members, std::uint32_t self, const cuda::NcclCall& call) {
-  const std::uint64_t block = call.count * runtime::element_bytes(call.dtype), whole = block * members;
+bool lies_on_device(const HostDriver& driver, std::uint32_t members, std::uint32_t self,
+                    const cuda::NcclCall& call) {
+  const std::uint64_t block = call.count * runtime::element_bytes(call.dtype),
+                      whole = block * members;
   const bool reads = gives(call, self), writes = takes(call, self);
-  return (!reads || driver.holds(call.from, call.kind == NcclKind::reduce_scatter ? whole : block)) && (!writes || driver.holds(call.to, call.kind == NcclKind::all_gather ? whole : block));
+  return (!reads ||
+          driver.holds(call.from, call.kind == NcclKind::reduce_scatter ? whole : block)) &&
+         (!writes || driver.holds(call.to, call.kind == NcclKind::all_gather ? whole : block));
 }
 
 /// Whether two members' descriptions of a call match.
 bool fit(const Head& a, std::uint32_t of_a, const Head& b, std::uint32_t of_b) {
-  const auto send = static_cast<std::uint32_t>(NcclKind::send), receive = static_cast<std::uint32_t>(NcclKind::receive);
+  const auto send = static_cast<std::uint32_t>(NcclKind::send),
+             receive = static_cast<std::uint32_t>(NcclKind::receive);
   if (a.count != b.count || a.dtype != b.dtype) return false;
-  if (a.kind == send || a.kind == receive) return b.kind == (a.kind == send ? receive : send) && a.peer == of_b && b.peer == of_a;
+  if (a.kind == send || a.kind == receive)
+    return b.kind == (a.kind == send ? receive : send) && a.peer == of_b && b.peer == of_a;
   return a.kind == b.kind && a.peer == b.peer;
 }
 
@@ -267,23 +296,32 @@ HostTries TestNccl::begin(Member& member, const std::vector<NcclCall>& calls) {
   if (communications_ == options_.killed_at) kill(getpid(), SIGKILL);
   std::string said;
   for (const NcclCall& call : calls) {
-    if (!lies_on_device(driver_, member.members, member.self, call)) member.refuse(std::string(cuda::name_of(call.kind)) + " of " + std::to_string(call.count) + " reaches beyond an allocation");
+    if (!lies_on_device(driver_, member.members, member.self, call))
+      member.refuse(std::string(cuda::name_of(call.kind)) + " of " + std::to_string(call.count) +
+                    " reaches beyond an allocation");
     const std::uint64_t size = runtime::element_bytes(call.dtype);
-    const std::uint64_t bytes = !gives(call, member.self) ? 0 : size * call.count * (call.kind == NcclKind::reduce_scatter ? member.members : 1);
-    const Head head{static_cast<std::uint32_t>(call.kind), call.dtype, call.peer, call.count, bytes};
+    const std::uint64_t bytes =
+        !gives(call, member.self)
+            ? 0
+            : size * call.count * (call.kind == NcclKind::reduce_scatter ? member.members : 1);
+    const Head head{static_cast<std::uint32_t>(call.kind), call.dtype, call.peer, call.count,
+                    bytes};
     said.append(reinterpret_cast<const char*>(&head), sizeof head);
     if (bytes > 0) said.append(static_cast<const char*>(call.from), bytes);
   }
   write_file(member.file(waiting->number, member.self), said);
   return [&member, waiting]() -> HostProgress {
     if (member.aborted) return HostProgress::done;
-    if (waiting->fails) member.refuse("the connection to a peer was closed", cuda::kNcclRemoteError);
-    if (member.state.load() != cuda::kNcclSuccess && member.state.load() != cuda::kNcclInProgress) return HostProgress::none;
+    if (waiting->fails)
+      member.refuse("the connection to a peer was closed", cuda::kNcclRemoteError);
+    if (member.state.load() != cuda::kNcclSuccess && member.state.load() != cuda::kNcclInProgress)
+      return HostProgress::none;
     for (std::uint32_t m = 0; m < member.members; ++m) {
       if (!fs::exists(member.file(waiting->number, m))) return HostProgress::none;
     }
     std::vector<std::string> said;
-    for (std::uint32_t m = 0; m < member.members; ++m) said.push_back(read_text(member.file(waiting->number, m)).value_or(""));
+    for (std::uint32_t m = 0; m < member.members; ++m)
+      said.push_back(read_text(member.file(waiting->number, m)).value_or(""));
     std::vector<std::size_t> at(member.members);
     for (const NcclCall& call : waiting->calls) {
       std::vector<Head> heads(member.members);
@@ -299,11 +337,16 @@ HostTries TestNccl::begin(Member& member, const std::vector<NcclCall>& calls) {
       }
       for (std::uint32_t m = 0; m < member.members; ++m) {
         if (m == member.self || fit(heads[member.self], member.self, heads[m], m)) continue;
-        member.refuse("members " + std::to_string(member.self) + " and " + std::to_string(m) + " make different calls: " + cuda::name_of(call.kind) + " of " + std::to_string(call.count) + ", and " +
-                      cuda::name_of(static_cast<NcclKind>(heads[m].kind)) + " of " + std::to_string(heads[m].count));
+        member.refuse("members " + std::to_string(member.self) + " and " + std::to_string(m) +
+                      " make different calls: " + cuda::name_of(call.kind) + " of " +
+                      std::to_string(call.count) + ", and " +
+                      cuda::name_of(static_cast<NcclKind>(heads[m].kind)) + " of " +
+                      std::to_string(heads[m].count));
         return HostProgress::none;
       }
-      const auto put = [&](const std::string& bytes) { std::memcpy(call.to, bytes.data(), bytes.size()); };
+      const auto put = [&](const std::string& bytes) {
+        std::memcpy(call.to, bytes.data(), bytes.size());
+      };
       const std::size_t block = call.count * runtime::element_bytes(call.dtype);
       switch (call.kind) {
         case NcclKind::send: break;
@@ -313,7 +356,9 @@ HostTries TestNccl::begin(Member& member, const std::vector<NcclCall>& calls) {
         case NcclKind::reduce:
           if (takes(call, member.self)) put(sum_of(given, call.dtype));
           break;
-        case NcclKind::reduce_scatter: put(sum_of(given, call.dtype).substr(member.self * block, block)); break;
+        case NcclKind::reduce_scatter:
+          put(sum_of(given, call.dtype).substr(member.self * block, block));
+          break;
         case NcclKind::all_gather: {
           std::string all;
           for (const std::string& each : given) all += each;
@@ -333,7 +378,9 @@ void TestNccl::write_down(const Member& member, const std::vector<NcclCall>& cal
   if (options_.calls.empty()) return;
   std::ofstream file(options_.calls, std::ios::app);
   for (const NcclCall& call : calls) {
-    file << fs::path(member.name).filename().string() << " " << member.members << " " << cuda::name_of(call.kind) << " " << call.count << " " << runtime::dtype_name(call.dtype) << "\n";
+    file << fs::path(member.name).filename().string() << " " << member.members << " "
+         << cuda::name_of(call.kind) << " " << call.count << " " << runtime::dtype_name(call.dtype)
+         << "\n";
   }
 }
 

@@ -22,13 +22,13 @@
 namespace piper::test {
 
 struct TestNcclOptions {
-  std::string folder = {};                 // shared by all processes
-  std::string refused = {};                // the function of NCCL that fails
+  std::string folder = {};   // shared by all processes
+  std::string refused = {};  // the function of NCCL that fails
   // The communication, counted from 1, that fails in flight; 0: none.
   std::uint64_t breaks = 0;
   // The communication, counted from 1, at which the process is killed; 0: none.
   std::uint64_t killed_at = 0;
-  std::string calls = {};                  // a file for the calls, one a line
+  std::string calls = {};  // a file for the calls, one a line
 };
 
 class TestNccl final : public runtime::cuda::Nccl {
@@ -43,14 +43,16 @@ class TestNccl final : public runtime::cuda::Nccl {
   std::string name() const override { return "NCCL of the tests"; }
   std::string text_of(NcclResult result, NcclCommunicator communicator) const override;
   NcclResult make_id(runtime::cuda::NcclId* id) override;
-  NcclResult open(NcclCommunicator* created, std::uint32_t members, const runtime::cuda::NcclId& id, std::uint32_t self, std::uint32_t most_blocks) override;
+  NcclResult open(NcclCommunicator* created, std::uint32_t members, const runtime::cuda::NcclId& id,
+                  std::uint32_t self, std::uint32_t most_blocks) override;
   NcclResult state(NcclCommunicator communicator, NcclResult* state) override;
   NcclResult finalize(NcclCommunicator communicator) override;
   NcclResult destroy(NcclCommunicator communicator) override;
   NcclResult abort(NcclCommunicator communicator) override;
   NcclResult group_start() override;
   NcclResult group_end() override;
-  NcclResult enqueue(NcclCommunicator communicator, runtime::cuda::CudaStream stream, const NcclCall& call) override;
+  NcclResult enqueue(NcclCommunicator communicator, runtime::cuda::CudaStream stream,
+                     const NcclCall& call) override;
 
  private:
   struct Member;   // of a communicator
@@ -63,7 +65,7 @@ class TestNccl final : public runtime::cuda::Nccl {
   const TestNcclOptions options_;
   const std::thread::id owner_ = std::this_thread::get_id();
   std::vector<std::unique_ptr<Member>> members_;
-  int groups_ = 0;  // open groups
+  int groups_ = 0;                                         // open groups
   NcclResult group_failed_ = runtime::cuda::kNcclSuccess;  // of a call in the open group
   std::vector<std::tuple<Member*, runtime::cuda::CudaStream, NcclCall>> gathered_;
   static inline std::uint64_t ids_ = 0;  // a process may open NCCL again

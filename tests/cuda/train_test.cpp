@@ -27,9 +27,12 @@ train tiny = mlp(layers: 2, features: 4, hidden: 6, classes: 3) on pair {
 }
 )";
 
-const std::string kNarrowProgram = std::string(kProgram).replace(std::string(kProgram).find("    steps:"), 0, "    dtype:    bf16\n");
+const std::string kNarrowProgram = std::string(kProgram).replace(
+    std::string(kProgram).find("    steps:"), 0, "    dtype:    bf16\n");
 
-Ended train_on_cuda(const HostOptions& host, std::vector<std::string> words = {}, std::map<std::string, std::string> environment = {}, const std::string& text = kProgram) {
+Ended train_on_cuda(const HostOptions& host, std::vector<std::string> words = {},
+                    std::map<std::string, std::string> environment = {},
+                    const std::string& text = kProgram) {
   words.insert(words.end(), {"--device", "cuda"});
   HostMachine machine;
   machine.options = host;
@@ -53,7 +56,8 @@ TEST(CudaTrain, PrintsAndKeepsWhatTheCpuDoes) {
 }
 
 TEST(CudaTrain, WithoutAGpuItSaysWhatIsMissing) {
-  const Ended ended = train(kProgram, nullptr, {"--device", "cuda"}, {{"PIPER_CUDA_PATH", "/dev/null"}});
+  const Ended ended =
+      train(kProgram, nullptr, {"--device", "cuda"}, {{"PIPER_CUDA_PATH", "/dev/null"}});
   EXPECT_EQ(ended.code, tools::kDiagnostics);
   EXPECT_NE(ended.err.find("P6014"), std::string::npos) << ended.err;
   EXPECT_NE(ended.err.find("piper doctor"), std::string::npos) << ended.err;
@@ -74,7 +78,11 @@ TEST(CudaTrain, WithoutLibTorchForCudaItSaysWhatIsMissing) {
   host.no_attention = "there is no `libtorch_cuda.so` in `/nowhere`";
   const Ended ended = train_on_cuda(host, {}, {}, kAttention);
   EXPECT_EQ(ended.code, tools::kDiagnostics);
-  EXPECT_NE(ended.err.find("error P6014: LibTorch for CUDA, whose attention the program uses, is not here: there is no `libtorch_cuda.so` in `/nowhere`"), std::string::npos) << ended.err;
+  EXPECT_NE(
+      ended.err.find(
+          "error P6014: LibTorch for CUDA, whose attention the program uses, is not here: there is no `libtorch_cuda.so` in `/nowhere`"),
+      std::string::npos)
+      << ended.err;
   EXPECT_NE(ended.err.find("PIPER_CUDA_ATTENTION=builtin"), std::string::npos) << ended.err;
   const Ended own = train_on_cuda(host, {}, {{"PIPER_CUDA_ATTENTION", "builtin"}}, kAttention);
   EXPECT_EQ(own.code, 0) << own.err;
@@ -85,13 +93,19 @@ TEST(CudaTrain, WithoutLibTorchForCudaItSaysWhatIsMissing) {
 /// Flash attention splits its work by the number of multiprocessors, and the plan has workspaces
 /// for at most a fixed number; other attention does not depend on it.
 TEST(CudaTrain, AGpuWithMoreProcessorsThanFlashIsPlannedForIsToldBeforeTheFirstStep) {
-  std::string narrow = std::string(kAttention).replace(std::string(kAttention).find("    steps:"), 0, "    dtype: bf16\n");
+  std::string narrow =
+      std::string(kAttention)
+          .replace(std::string(kAttention).find("    steps:"), 0, "    dtype: bf16\n");
   narrow.replace(narrow.find("heads: 2"), 8, "heads: 1");  // of width 8, which flash takes
   HostOptions host;
   host.processors = 161;
   const Ended ended = train_on_cuda(host, {}, {}, narrow);
   EXPECT_EQ(ended.code, tools::kDiagnostics);
-  EXPECT_NE(ended.err.find("error P6014: the host's stand-in for a GPU has `161` multiprocessors, and workspaces of flash attention are planned for GPUs of up to `160`"), std::string::npos) << ended.err;
+  EXPECT_NE(
+      ended.err.find(
+          "error P6014: the host's stand-in for a GPU has `161` multiprocessors, and workspaces of flash attention are planned for GPUs of up to `160`"),
+      std::string::npos)
+      << ended.err;
   EXPECT_NE(ended.err.find("PIPER_CUDA_ATTENTION=builtin"), std::string::npos) << ended.err;
   EXPECT_EQ(ended.out.find("step 1"), std::string::npos) << ended.out;
   EXPECT_EQ(train_on_cuda(host, {}, {{"PIPER_CUDA_ATTENTION", "builtin"}}, narrow).code, 0);
@@ -105,28 +119,48 @@ TEST(CudaTrain, AttentionThatWantsMoreThanPlannedFailsItsStep) {
   host.attention_wants = 4096;
   const Ended ended = train_on_cuda(host, {}, {}, kAttention);
   EXPECT_EQ(ended.code, tools::kDiagnostics);
-  EXPECT_NE(ended.err.find("error P6011: rank 0, step 1, `F.model`: a library call wanted `4096` bytes more than its planned workspace"), std::string::npos) << ended.err;
+  EXPECT_NE(
+      ended.err.find(
+          "error P6011: rank 0, step 1, `F.model`: a library call wanted `4096` bytes more than its planned workspace"),
+      std::string::npos)
+      << ended.err;
 }
 
 TEST(CudaTrain, IsComparedWithOneDeviceAndWithTheCpu) {
   const Ended ended = train_on_cuda({}, {"--reference"});
   EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
-  EXPECT_NE(ended.out.find("3 steps in f64 against the unsplit step on one device (bound 1.0e-10"), std::string::npos) << ended.out;
-  EXPECT_NE(ended.out.find("3 steps in f32 on the host's stand-in for a GPU against the same program on the CPU (bound 1.0e-03"), std::string::npos) << ended.out;
+  EXPECT_NE(ended.out.find("3 steps in f64 against the unsplit step on one device (bound 1.0e-10"),
+            std::string::npos)
+      << ended.out;
+  EXPECT_NE(
+      ended.out.find(
+          "3 steps in f32 on the host's stand-in for a GPU against the same program on the CPU (bound 1.0e-03"),
+      std::string::npos)
+      << ended.out;
   const Ended narrow = train_on_cuda({}, {"--reference"}, {}, kNarrowProgram);
   EXPECT_EQ(narrow.code, 0) << narrow.out << narrow.err;
-  EXPECT_NE(narrow.out.find("3 steps in bf16 against the unsplit step in f64 on one device (bound 1.0e-01"), std::string::npos) << narrow.out;
-  EXPECT_NE(narrow.out.find("3 steps in bf16 on the host's stand-in for a GPU against the same program on the CPU (bound 1.0e-01"), std::string::npos) << narrow.out;
+  EXPECT_NE(narrow.out.find(
+                "3 steps in bf16 against the unsplit step in f64 on one device (bound 1.0e-01"),
+            std::string::npos)
+      << narrow.out;
+  EXPECT_NE(
+      narrow.out.find(
+          "3 steps in bf16 on the host's stand-in for a GPU against the same program on the CPU (bound 1.0e-01"),
+      std::string::npos)
+      << narrow.out;
   HostOptions deaf;
   deaf.deaf = true;
   const Ended differs = train_on_cuda(deaf, {"--reference"});
   EXPECT_EQ(differs.code, tools::kDiagnostics) << differs.out;
-  EXPECT_TRUE(differs.err.find("P6106") != std::string::npos || differs.err.find("P6001") != std::string::npos) << differs.err;
+  EXPECT_TRUE(differs.err.find("P6106") != std::string::npos ||
+              differs.err.find("P6001") != std::string::npos)
+      << differs.err;
 }
 
 TEST(CudaTrain, TheLastStepIsTraced) {
   const TemporaryFolder folder;
-  const std::string trace = (folder.path() / "trace.json").string(), costs = (folder.path() / "costs.json").string();
+  const std::string trace = (folder.path() / "trace.json").string(),
+                    costs = (folder.path() / "costs.json").string();
   const Ended ended = train_on_cuda({}, {"--trace", trace, "--profile", costs});
   ASSERT_EQ(ended.code, 0) << ended.err;
   EXPECT_NE(ended.out.find("last step"), std::string::npos) << ended.out;
@@ -134,25 +168,33 @@ TEST(CudaTrain, TheLastStepIsTraced) {
   const std::string text = read_text(trace).value_or("");
   EXPECT_NE(text.find("F stage[1] mb[1]"), std::string::npos) << text.substr(0, 2000);
   EXPECT_NE(text.find("tiny, measured"), std::string::npos) << text.substr(0, 2000);
-  EXPECT_NE(read_text(costs).value_or("").find("\"bodies\""), std::string::npos) << read_text(costs).value_or("");
+  EXPECT_NE(read_text(costs).value_or("").find("\"bodies\""), std::string::npos)
+      << read_text(costs).value_or("");
 }
 
 /// A library called libcuda.so.1 that is as old as `version` and lists `gpus`; a call of the
 /// program that finds it.
 Ended train_beside(const TemporaryFolder& folder, int version, int gpus) {
-  const std::string source = folder.write("cuda.c", "int cuInit(unsigned f) { return " + std::string(gpus > 0 ? "0" : "100") + "; }\nint cuDriverGetVersion(int* v) { *v = " + std::to_string(version) +
-                                                        "; return 0; }\nint cuDeviceGetCount(int* n) { *n = " + std::to_string(gpus) +
-                                                        "; return 0; }\nint cuDeviceGetName(char* t, int n, int d) { t[0] = 'G'; t[1] = 0; return 0; }\n"
-                                                        "int cuDeviceGetAttribute(int* v, int a, int d) { *v = a == 75 ? 9 : 0; return 0; }\n"
-                                                        "int cuDeviceTotalMem_v2(unsigned long* b, int d) { *b = 1ul << 30; return 0; }\n"
-                                                        "int cuDeviceGetPCIBusId(char* t, int n, int d) { t[0] = 0; return 0; }\n"
-                                                        "int cuDeviceCanAccessPeer(int* c, int a, int b) { *c = 0; return 0; }\n"
-                                                        "int cuDeviceGetP2PAttribute(int* v, int a, int d, int o) { *v = 0; return 0; }\n");
-  const auto built = run_process({"gcc", "-shared", "-fPIC", "-w", "-o", folder.path() / "libcuda.so.1", source});
+  const std::string source = folder.write(
+      "cuda.c",
+      "int cuInit(unsigned f) { return " + std::string(gpus > 0 ? "0" : "100") +
+          "; }\nint cuDriverGetVersion(int* v) { *v = " + std::to_string(version) +
+          "; return 0; }\nint cuDeviceGetCount(int* n) { *n = " + std::to_string(gpus) +
+          "; return 0; }\nint cuDeviceGetName(char* t, int n, int d) { t[0] = 'G'; t[1] = 0; return 0; }\n"
+          "int cuDeviceGetAttribute(int* v, int a, int d) { *v = a == 75 ? 9 : 0; return 0; }\n"
+          "int cuDeviceTotalMem_v2(unsigned long* b, int d) { *b = 1ul << 30; return 0; }\n"
+          "int cuDeviceGetPCIBusId(char* t, int n, int d) { t[0] = 0; return 0; }\n"
+          "int cuDeviceCanAccessPeer(int* c, int a, int b) { *c = 0; return 0; }\n"
+          "int cuDeviceGetP2PAttribute(int* v, int a, int d, int o) { *v = 0; return 0; }\n");
+  const auto built =
+      run_process({"gcc", "-shared", "-fPIC", "-w", "-o", folder.path() / "libcuda.so.1", source});
   EXPECT_EQ(built.exit_code, 0) << built.err;
   ProcessOptions options;
   options.environment = {{"LD_LIBRARY_PATH", folder.path().string()}, {"PIPER_MATH", "builtin"}};
-  const auto ended = run_process({program_path("piper"), "train", folder.write("tiny.pipe", kProgram), "--interpret", "--device", "cuda"}, options);
+  const auto ended =
+      run_process({program_path("piper"), "train", folder.write("tiny.pipe", kProgram),
+                   "--interpret", "--device", "cuda"},
+                  options);
   return {ended.exit_code, ended.out, ended.err};
 }
 
@@ -175,18 +217,31 @@ TEST(CudaTrain, EveryCallThatIsRefusedIsTold) {
     std::uint64_t number;
     bool in_a_step;
   };
-  for (const Refused& each : {Refused{"cuMemGetInfo", 0, false}, {"cuMemAlloc", 1, false}, {"cuMemHostAlloc", 2, false}, {"cuModuleLoadData", 1, false}, {"cuStreamCreateWithPriority", 1, false},
-                              {"cuEventCreate", 5, false}, {"cublasLtMatmulAlgoGetHeuristic", 1, false}, {"cuMemcpyAsync", 9, true}, {"cuLaunchKernel", 12, true}, {"cublasLtMatmul", 5, true},
-                              {"cuStreamWaitEvent", 4, true}, {"cuStreamWriteValue32", 20, true}}) {
+  for (const Refused& each : {Refused{"cuMemGetInfo", 0, false},
+                              {"cuMemAlloc", 1, false},
+                              {"cuMemHostAlloc", 2, false},
+                              {"cuModuleLoadData", 1, false},
+                              {"cuStreamCreateWithPriority", 1, false},
+                              {"cuEventCreate", 5, false},
+                              {"cublasLtMatmulAlgoGetHeuristic", 1, false},
+                              {"cuMemcpyAsync", 9, true},
+                              {"cuLaunchKernel", 12, true},
+                              {"cublasLtMatmul", 5, true},
+                              {"cuStreamWaitEvent", 4, true},
+                              {"cuStreamWriteValue32", 20, true}}) {
     HostOptions host;
     host.refused = each.call;
     host.refused_call = each.number;
     const Ended ended = train_on_cuda(host);
     EXPECT_EQ(ended.code, tools::kDiagnostics) << each.call;
     EXPECT_NE(ended.err.find("P6016"), std::string::npos) << each.call << "\n" << ended.err;
-    EXPECT_NE(ended.err.find(std::string("`") + each.call + "` failed"), std::string::npos) << each.call << "\n" << ended.err;
+    EXPECT_NE(ended.err.find(std::string("`") + each.call + "` failed"), std::string::npos)
+        << each.call << "\n"
+        << ended.err;
     // Then the action is named, at its line.
-    EXPECT_EQ(std::regex_search(ended.err, std::regex("rank [0-9]+, `")), each.in_a_step) << each.call << "\n" << ended.err;
+    EXPECT_EQ(std::regex_search(ended.err, std::regex("rank [0-9]+, `")), each.in_a_step)
+        << each.call << "\n"
+        << ended.err;
   }
 }
 
@@ -194,14 +249,21 @@ TEST(CudaTrain, StepsThatCannotBeCapturedRunAllTheSame) {
   const Ended whole = train_on_cuda({});
   EXPECT_EQ(whole.err.find("P6019"), std::string::npos) << whole.err;
   HostOptions host;
-  for (const auto& [call, number] : {std::pair{"cuStreamBeginCapture", 0u}, {"cuStreamBeginCapture", 1u}, {"cuStreamEndCapture", 0u}, {"cuStreamEndCapture", 1u}}) {
+  for (const auto& [call, number] : {std::pair{"cuStreamBeginCapture", 0u},
+                                     {"cuStreamBeginCapture", 1u},
+                                     {"cuStreamEndCapture", 0u},
+                                     {"cuStreamEndCapture", 1u}}) {
     host.refused = call;
     host.refused_call = number;
     const Ended ended = train_on_cuda(host);
     EXPECT_EQ(ended.code, 0) << ended.err;
-    EXPECT_NE(ended.err.find(std::string("warning P6019: a step cannot be captured as a graph: `") + call + "` failed"), std::string::npos) << ended.err;
+    EXPECT_NE(ended.err.find(std::string("warning P6019: a step cannot be captured as a graph: `") +
+                             call + "` failed"),
+              std::string::npos)
+        << ended.err;
     EXPECT_EQ(line_with(ended.out, "held-out loss"), line_with(whole.out, "held-out loss"));
-    EXPECT_EQ(train_on_cuda(host, {}, {{"PIPER_CUDA_GRAPHS", "0"}}).err.find("P6019"), std::string::npos);
+    EXPECT_EQ(train_on_cuda(host, {}, {{"PIPER_CUDA_GRAPHS", "0"}}).err.find("P6019"),
+              std::string::npos);
   }
   host.refused = "cuGraphLaunch";
   const Ended ended = train_on_cuda(host);
@@ -238,7 +300,9 @@ TEST(CudaTrain, AKernelThatFailsIsNamedByItsLine) {
   // On one queue there is one action that it can be; of several that were busy all are named.
   std::string alone = kProgram;
   alone.replace(alone.find("pp: 2"), 5, "pp: 1");
-  EXPECT_NE(train_on_cuda(host, {}, {}, alone).err.find("P6017: rank 0, step 1, `F."), std::string::npos) << train_on_cuda(host, {}, {}, alone).err;
+  EXPECT_NE(train_on_cuda(host, {}, {}, alone).err.find("P6017: rank 0, step 1, `F."),
+            std::string::npos)
+      << train_on_cuda(host, {}, {}, alone).err;
   const Ended ended = train_on_cuda(host);
   EXPECT_EQ(ended.code, tools::kDiagnostics);
   EXPECT_NE(ended.err.find("P6017"), std::string::npos) << ended.err;
@@ -297,12 +361,14 @@ train start = net() on one {
   const std::string outside = R"(use std.models.gpt
 mesh one(d: 1)
 train start = gpt(layers: 1, dim: 4, heads: 1, vocab: 64) on one {
-    data: bytes(")" + folder.write("text.txt", std::string(200, 'a')) + R"(", batch: 4, seq: 3)
+    data: bytes(")" + folder.write("text.txt", std::string(200, 'a')) +
+                              R"(", batch: 4, seq: 3)
     optim: sgd(lr: 0.1)
     steps: 3
 }
 )";
-  for (const auto& [text, code] : {std::pair{std::string(kInfinite), "P6001"}, {outside, "P6002"}}) {
+  for (const auto& [text, code] :
+       {std::pair{std::string(kInfinite), "P6001"}, {outside, "P6002"}}) {
     const Ended on_cpu = train(text, nullptr), on_cuda = train_on_cuda({}, {}, {}, text);
     EXPECT_EQ(on_cuda.code, on_cpu.code);
     EXPECT_NE(line_with(on_cpu.err, code), "") << on_cpu.err;

@@ -4,7 +4,10 @@ namespace piper::test {
 
 using runtime::cuda::Status;
 
-WatchedDriver::WatchedDriver(std::unique_ptr<runtime::cuda::Driver> driver, Watch& watch) : driver_(std::move(driver)), watch_(watch) { watch_.driver = driver_.get(); }
+WatchedDriver::WatchedDriver(std::unique_ptr<runtime::cuda::Driver> driver, Watch& watch)
+    : driver_(std::move(driver)), watch_(watch) {
+  watch_.driver = driver_.get();
+}
 
 WatchedDriver::~WatchedDriver() { watch_.driver = nullptr; }
 

@@ -32,7 +32,8 @@ std::set<Code> codes_of(const std::string& name) {
 std::string all_tests() {
   std::string text;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator("tests")) {
-    if (entry.is_regular_file() && entry.path().extension() != ".txt") text += test::read_text(entry.path()).value_or("") + '\n';
+    if (entry.is_regular_file() && entry.path().extension() != ".txt")
+      text += test::read_text(entry.path()).value_or("") + '\n';
   }
   return text;
 }
@@ -52,9 +53,11 @@ TEST(Coverage, EveryCodeHasAPage) {
     std::string code = code_text(info.code);
     std::string_view text = page(info.code);
     EXPECT_NE(text.empty(), !exempt.contains(info.code))
-        << (text.empty() ? "write ir/diagnostics/pages/" + code + ".md" : "remove " + code + " from tests/diagnostics/codes_without_page.txt");
+        << (text.empty() ? "write ir/diagnostics/pages/" + code + ".md"
+                         : "remove " + code + " from tests/diagnostics/codes_without_page.txt");
     if (text.empty()) continue;
-    EXPECT_TRUE(text.starts_with("# " + code + ": ")) << "ir/diagnostics/pages/" << code << ".md must begin with `# " << code << ": `";
+    EXPECT_TRUE(text.starts_with("# " + code + ": "))
+        << "ir/diagnostics/pages/" << code << ".md must begin with `# " << code << ": `";
     for (std::string_view section : {"## A confusing case", "## The fix"}) {
       EXPECT_TRUE(text.find(section) != std::string_view::npos) << code << " lacks " << section;
     }
@@ -71,10 +74,12 @@ TEST(Coverage, EveryCodeIsTested) {
   std::string tests = all_tests();
   std::set<Code> exempt = codes_of("codes_without_test.txt");
   for (const CodeInfo& info : all_codes()) {
-    bool tested = mentions(tests, code_text(info.code)) || mentions(tests, "Code::" + std::string(info.name));
+    bool tested =
+        mentions(tests, code_text(info.code)) || mentions(tests, "Code::" + std::string(info.name));
     EXPECT_NE(tested, exempt.contains(info.code))
         << code_text(info.code) << " (" << info.name << ") "
-        << (tested ? "is tested: remove it from tests/diagnostics/codes_without_test.txt" : "is in no test");
+        << (tested ? "is tested: remove it from tests/diagnostics/codes_without_test.txt"
+                   : "is in no test");
   }
 }
 

@@ -16,8 +16,10 @@ using Diagnostics = Fixture;
 
 TEST_F(Diagnostics, CodesAreFoundByTheirText) {
   EXPECT_EQ(code_text(Code::unexpected_token), "P1010");
-  for (const char* form : {"P1010", "p1010", "1010"}) EXPECT_EQ(parse_code(form), Code::unexpected_token);
-  for (const char* form : {"", "P", "P1", "P10100", "P1010x", "Q1010", "P9999", "-1010"}) EXPECT_EQ(parse_code(form), std::nullopt) << form;
+  for (const char* form : {"P1010", "p1010", "1010"})
+    EXPECT_EQ(parse_code(form), Code::unexpected_token);
+  for (const char* form : {"", "P", "P1", "P10100", "P1010x", "Q1010", "P9999", "-1010"})
+    EXPECT_EQ(parse_code(form), std::nullopt) << form;
   EXPECT_TRUE(page(Code::unexpected_token).starts_with("# P1010: "));
 }
 
@@ -25,7 +27,8 @@ TEST_F(Diagnostics, MessagesTakeTypedArguments) {
   struct Viewable {
     operator std::string_view() const { return "view"; }
   };
-  EXPECT_EQ(format_args("`{` {}, {}, {}, {}, {}, {}, {}", "a", std::string("b"), 'c', -4, 2.5, true, Viewable()),
+  EXPECT_EQ(format_args("`{` {}, {}, {}, {}, {}, {}, {}", "a", std::string("b"), 'c', -4, 2.5, true,
+                        Viewable()),
             "`{` a, b, c, -4, 2.5, true, view");
   EXPECT_EQ(format_args("{}", "{}"), "{}");
 }
@@ -63,7 +66,9 @@ TEST_F(Diagnostics, TextOfRangesOverLinesEndsAndNoFile) {
 TEST_F(Diagnostics, TextNeverShowsControlBytesOrBrokenCharacters) {
   FileId file = table.files().add("a.pipe", "a\x1b[31m\xF6 b\n");
   sink.report(Code::unknown_character, {file, 7, 8}, "x");
-  EXPECT_EQ(text(), "a.pipe:1:8: error P1014: x\n   1 | a\xEF\xBF\xBD[31m\xEF\xBF\xBD b\n     |        ^\n");
+  EXPECT_EQ(
+      text(),
+      "a.pipe:1:8: error P1014: x\n   1 | a\xEF\xBF\xBD[31m\xEF\xBF\xBD b\n     |        ^\n");
 }
 
 TEST_F(Diagnostics, LongLinesShowThePartAroundTheCarets) {
@@ -77,21 +82,27 @@ TEST_F(Diagnostics, LongLinesShowThePartAroundTheCarets) {
 
 TEST_F(Diagnostics, JsonHasThePromisedFields) {
   FileId file = table.files().add("a.pipe", "param x = y\n");
-  sink.report(Code::unexpected_token, {file, 10, 11}, "a \"message\"").related(SourceRange{file, 0, 5}, "here").hint("h");
+  sink.report(Code::unexpected_token, {file, 10, 11}, "a \"message\"")
+      .related(SourceRange{file, 0, 5}, "here")
+      .hint("h");
   sink.report(Code::unreadable_file, SourceRange{}, "cannot read \xFF");
   std::vector<Diagnostic> list = sink.sorted();
-  EXPECT_EQ(render_json(list[1], table.files()),
-            R"({"code":"P1010","severity":"error","message":"a \"message\"","file":"a.pipe",)"
-            R"("range":{"start":{"line":1,"column":11},"end":{"line":1,"column":12}},)"
-            R"("related":[{"message":"here","file":"a.pipe","range":{"start":{"line":1,"column":1},"end":{"line":1,"column":6}}}],"hint":"h","fixes":[]})");
-  EXPECT_EQ(render_json(list, table.files()),
-            R"({"schema":1,"diagnostics":[{"code":"P1001","severity":"error","message":"cannot read )"
-            "\xEF\xBF\xBD"
-            R"(","file":null,"range":null,"related":[],"hint":null,"fixes":[]},)" + render_json(list[1], table.files()) + "]}");
+  EXPECT_EQ(
+      render_json(list[1], table.files()),
+      R"({"code":"P1010","severity":"error","message":"a \"message\"","file":"a.pipe",)"
+      R"("range":{"start":{"line":1,"column":11},"end":{"line":1,"column":12}},)"
+      R"("related":[{"message":"here","file":"a.pipe","range":{"start":{"line":1,"column":1},"end":{"line":1,"column":6}}}],"hint":"h","fixes":[]})");
+  EXPECT_EQ(
+      render_json(list, table.files()),
+      R"({"schema":1,"diagnostics":[{"code":"P1001","severity":"error","message":"cannot read )"
+      "\xEF\xBF\xBD"
+      R"(","file":null,"range":null,"related":[],"hint":null,"fixes":[]},)" +
+          render_json(list[1], table.files()) + "]}");
 }
 
 TEST_F(Diagnostics, SortedByPlaceAndWithoutRepetition) {
-  FileId first = table.files().add("b.pipe", "aaaa\nbbbb\n"), second = table.files().add("a.pipe", "cccc\n");
+  FileId first = table.files().add("b.pipe", "aaaa\nbbbb\n"),
+         second = table.files().add("a.pipe", "cccc\n");
   sink.report(Code::unexpected_token, {second, 0, 1}, "four");
   sink.report(Code::unexpected_token, {first, 5, 6}, "three");
   sink.report(Code::unexpected_token, {first, 0, 4}, "two");
@@ -148,7 +159,11 @@ TEST(Forward, TellsAPage) {
   LocationTable table;
   const FileId file = table.files().add("a.pipe", std::string(100, 'x'));
   DiagnosticSink found(table), told(table);
-  for (int i = 0; i < 64; ++i) found.report(Code::order_lacks_work, SourceRange{file, 1, 2}, "the order of rank {} lacks work", i).hint("hint {}", i);
+  for (int i = 0; i < 64; ++i)
+    found
+        .report(Code::order_lacks_work, SourceRange{file, 1, 2}, "the order of rank {} lacks work",
+                i)
+        .hint("hint {}", i);
   found.report(Code::repeated_work, SourceRange{file, 1, 2}, "a warning");
   forward(found, told);
   ASSERT_EQ(told.sorted().size(), 2u);
@@ -156,7 +171,8 @@ TEST(Forward, TellsAPage) {
   EXPECT_EQ(told.sorted()[0].hint, "hint 0");
 
   DiagnosticSink many(table), page(table);
-  for (std::uint32_t i = 0; i < 30; ++i) many.report(Code::selector_matches_nothing, SourceRange{file, i, i + 1}, "nothing {}", i);
+  for (std::uint32_t i = 0; i < 30; ++i)
+    many.report(Code::selector_matches_nothing, SourceRange{file, i, i + 1}, "nothing {}", i);
   forward(many, page);
   ASSERT_EQ(page.sorted().size(), kShownErrors + 1);
   EXPECT_EQ(page.sorted().back().code, Code::errors_not_shown);

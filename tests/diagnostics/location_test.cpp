@@ -24,7 +24,8 @@ TEST(Ids, InvalidIdsAreKeysToo) {
 }
 
 TEST(Sources, ColumnsInEachUnit) {
-  const std::string e = "\xC3\xA9", sun = "\xE6\x97\xA5", clef = "\xF0\x9D\x84\x9E", mark = "\xEF\xBB\xBF";
+  const std::string e = "\xC3\xA9", sun = "\xE6\x97\xA5", clef = "\xF0\x9D\x84\x9E",
+                    mark = "\xEF\xBB\xBF";
   struct Row {
     std::string text;
     std::uint32_t offset;
@@ -44,18 +45,24 @@ TEST(Sources, ColumnsInEachUnit) {
       {e + "\r\n" + clef + "b", 8, 2, 5, 3, 2},
       {mark + e + "b", 5, 1, 3, 2, 2},
       {"a\n" + mark + "b", 5, 2, 4, 2, 2},
-      {"\xFF" "b", 1, 1, 2, 2, 2},
+      {"\xFF"
+       "b",
+       1, 1, 2, 2, 2},
       {"", 0, 1, 1, 1, 1},
   };
   for (const Row& row : rows) {
     SourceTable files;
     const FileId file = files.add("a", row.text);
     SCOPED_TRACE(row.text);
-    const std::pair<ColumnUnit, std::uint32_t> columns[] = {{ColumnUnit::byte, row.byte}, {ColumnUnit::utf16, row.utf16}, {ColumnUnit::code_point, row.code_point}};
+    const std::pair<ColumnUnit, std::uint32_t> columns[] = {
+        {ColumnUnit::byte, row.byte},
+        {ColumnUnit::utf16, row.utf16},
+        {ColumnUnit::code_point, row.code_point}};
     for (const auto& [unit, column] : columns) {
       const LineColumn at{row.line, column};
       EXPECT_EQ(files.line_column(file, row.offset, unit), at) << static_cast<int>(unit);
-      EXPECT_EQ(files.offset(file, at, unit), std::min<std::size_t>(row.offset, row.text.size())) << static_cast<int>(unit);
+      EXPECT_EQ(files.offset(file, at, unit), std::min<std::size_t>(row.offset, row.text.size()))
+          << static_cast<int>(unit);
     }
     EXPECT_EQ(files.line_column(file, row.offset), (LineColumn{row.line, row.code_point}));
   }
@@ -133,9 +140,12 @@ TEST(Locations, TextIsReadBackWithAndWithoutTheFiles) {
   LocationTable table;
   FileId user = table.files().add("a \"b\"\\.pipe", "train\ncall\n");
   FileId library = table.files().add("std/x.pipe", "öäü inner\n", true);
-  LocId loc = table.intern({library, 7, 12}, table.intern({user, 6, 10}, table.intern({user, 0, 5})));
+  LocId loc =
+      table.intern({library, 7, 12}, table.intern({user, 6, 10}, table.intern({user, 0, 5})));
   std::string text = table.print(loc);
-  EXPECT_EQ(text, R"(loc(library "std/x.pipe":1:5-1:10 from "a \"b\"\\.pipe":2:1-2:5 from "a \"b\"\\.pipe":1:1-1:6))");
+  EXPECT_EQ(
+      text,
+      R"(loc(library "std/x.pipe":1:5-1:10 from "a \"b\"\\.pipe":2:1-2:5 from "a \"b\"\\.pipe":1:1-1:6))");
   std::string_view rest = text;
   EXPECT_EQ(table.parse(rest), loc);
   EXPECT_EQ(rest, "");
@@ -155,8 +165,10 @@ TEST(Locations, UnknownAndMalformedTexts) {
   std::string_view text = "loc(unknown)";
   EXPECT_EQ(table.parse(text), LocId());
   EXPECT_EQ(table.print(LocId()), "loc(unknown)");
-  for (std::string_view bad : {"", "loc", "loc(", "loc()", "loc(\"a\")", "loc(\"a\":1:1)", "loc(\"a\":1:1-1:)", "loc(\"a\":0:1-1:1)",
-                               "loc(\"a:1:1-1:1)", "loc(\"a\":1:1-1:1", "loc(\"a\":1:1-1:1 from )", "loc(\"a\":99999999999:1-1:1)"}) {
+  for (std::string_view bad :
+       {"", "loc", "loc(", "loc()", "loc(\"a\")", "loc(\"a\":1:1)", "loc(\"a\":1:1-1:)",
+        "loc(\"a\":0:1-1:1)", "loc(\"a:1:1-1:1)", "loc(\"a\":1:1-1:1", "loc(\"a\":1:1-1:1 from )",
+        "loc(\"a\":99999999999:1-1:1)"}) {
     std::string_view rest = bad;
     EXPECT_EQ(table.parse(rest), std::nullopt) << bad;
     EXPECT_EQ(rest, bad);

@@ -29,7 +29,8 @@ TEST(Source, UnreadableFilesAreReportedWhereTheyWereNamed) {
   // A DAG is larger than its program.
   memory.add("large.pir", std::string(source::kMaxFileSize + 1, ' '));
   FileId main = table.files().add("main.pipe", "use missing");
-  EXPECT_FALSE(source::open("missing.pipe", {main, 4, 11}, memory, table.files(), sink).has_value());
+  EXPECT_FALSE(
+      source::open("missing.pipe", {main, 4, 11}, memory, table.files(), sink).has_value());
   EXPECT_FALSE(source::open("large.pipe", {}, memory, table.files(), sink).has_value());
   EXPECT_TRUE(source::open("largest.pipe", {}, memory, table.files(), sink).has_value());
   EXPECT_TRUE(source::open("large.pir", {}, memory, table.files(), sink).has_value());

@@ -43,7 +43,8 @@ std::vector<std::filesystem::path> programs() {
 std::vector<std::string> all_files() {
   std::vector<std::filesystem::path> paths = programs();
   for (const auto& entry : std::filesystem::recursive_directory_iterator("tests")) {
-    if (entry.path().extension() == ".pipe" && entry.file_size() < 20000) paths.push_back(entry.path());
+    if (entry.path().extension() == ".pipe" && entry.file_size() < 20000)
+      paths.push_back(entry.path());
   }
   std::sort(paths.begin(), paths.end());
   std::vector<std::string> list;
@@ -67,7 +68,8 @@ std::vector<std::string> blocks(const std::string& page) {
 std::vector<std::string> texts() {
   std::vector<std::string> list;
   for (const auto& path : programs()) list.push_back(read(path));
-  for (const char* page : {"README.md", "docs/memory.md", "docs/schedules.md", "grammar/README.md", "stdlib/README.md", "frontend/lower/README.md"}) {
+  for (const char* page : {"README.md", "docs/memory.md", "docs/schedules.md", "grammar/README.md",
+                           "stdlib/README.md", "frontend/lower/README.md"}) {
     for (std::string& block : blocks(read(page))) list.push_back(std::move(block));
   }
   return list;
@@ -85,8 +87,11 @@ std::string meaning(const std::string& text) {
     std::string words = text.substr(comment.range.begin, comment.range.end - comment.range.begin);
     while (words.ends_with(' ') || words.ends_with('\t')) words.pop_back();
     std::size_t end = comment.token;
-    while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_')) ++end;
-    all += words + " @ " + text.substr(comment.token, std::max<std::size_t>(end - comment.token, 1)) + "\n";
+    while (end < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_'))
+      ++end;
+    all += words + " @ " +
+           text.substr(comment.token, std::max<std::size_t>(end - comment.token, 1)) + "\n";
   }
   return all;
 }
@@ -109,10 +114,12 @@ TEST(Format, Rows) {
       {"", ""},
       {"\n\n\n", ""},
       {"param x=1", "param x = 1\n"},
-      {"param   x = [ 1,2 , 3 ]   \n\n\n\nparam y = -x+2*x - 3 * x\n", "param x = [1, 2, 3]\n\nparam y = -x + 2*x - 3 * x\n"},
+      {"param   x = [ 1,2 , 3 ]   \n\n\n\nparam y = -x+2*x - 3 * x\n",
+       "param x = [1, 2, 3]\n\nparam y = -x + 2*x - 3 * x\n"},
       {"param x = a*b+c /d\n", "param x = a*b + c / d\n"},
       {"mesh m( p:2,q :3 )// grid\n", "mesh m(p: 2, q: 3)  // grid\n"},
-      {"param a = 1 // one\nparam bcd = 2 //two\n", "param a = 1    // one\nparam bcd = 2  //two\n"},
+      {"param a = 1 // one\nparam bcd = 2 //two\n",
+       "param a = 1    // one\nparam bcd = 2  //two\n"},
       {"def f(x:int)->int{return x}\ndef g(x: int) -> int {\nreturn x }\nparam y = 1\n",
        "def f(x: int) -> int { return x }\ndef g(x: int) -> int {\n    return x\n}\nparam y = 1\n"},
       {"schedule s(p:axis,m:int){\nplace stage[0],a on p[0]\nplace stage[10] on p[1]\n\nplace c on p[2]\nfor s in 0 .. p {place stage[s] on p[s]}\n}\n",
@@ -128,15 +135,20 @@ TEST(Format, Rows) {
       {"mesh m(p:2)\r\nmesh n(p:2)\r\n", "mesh m(p: 2)\r\nmesh n(p: 2)\r\n"},
       // One kind of line end, also in text that is left alone.
       {"\nmesh m(p:2)\r\nmesh n(p:2)\n", "mesh m(p: 2)\nmesh n(p: 2)\n"},
-      {"// c\r\ndef f( -> int {\nreturn   1\r\n}\n\nparam   y=1\n", "// c\r\ndef f( -> int {\r\nreturn   1\r\n}\r\n\r\nparam y = 1\r\n"},
+      {"// c\r\ndef f( -> int {\nreturn   1\r\n}\n\nparam   y=1\n",
+       "// c\r\ndef f( -> int {\r\nreturn   1\r\n}\r\n\r\nparam y = 1\r\n"},
       {"\ndef f( -> int {\r\nreturn   1\n}\n", "def f( -> int {\nreturn   1\n}\n"},
-      {"def f( -> int {\nreturn   1\n}\n\nparam   y=1\n", "def f( -> int {\nreturn   1\n}\n\nparam y = 1\n"},
-      {"param   y=1\n\ndef f( -> int {\nreturn   1\n}\n", "param y = 1\n\ndef f( -> int {\nreturn   1\n}\n"},
+      {"def f( -> int {\nreturn   1\n}\n\nparam   y=1\n",
+       "def f( -> int {\nreturn   1\n}\n\nparam y = 1\n"},
+      {"param   y=1\n\ndef f( -> int {\nreturn   1\n}\n",
+       "param y = 1\n\ndef f( -> int {\nreturn   1\n}\n"},
       // A comment is no value: its line has no column.
-      {"train t = m() on d {\ndata : // c\nx\nsteps:3\n}\n", "train t = m() on d {\n    data:  // c\n        x\n    steps: 3\n}\n"},
+      {"train t = m() on d {\ndata : // c\nx\nsteps:3\n}\n",
+       "train t = m() on d {\n    data:  // c\n        x\n    steps: 3\n}\n"},
       {"param x = 2*// c\n3\n", "param x = 2 *  // c\n    3\n"},
       {"0\ns://", "0\ns:  //\n"},
-      {"train t = m() on d {\ndata : x\nsteps:3\noptim:   y\n\nf(1)\n}\n", "train t = m() on d {\n    data:  x\n    steps: 3\n    optim: y\n\n    f(1)\n}\n"},
+      {"train t = m() on d {\ndata : x\nsteps:3\noptim:   y\n\nf(1)\n}\n",
+       "train t = m() on d {\n    data:  x\n    steps: 3\n    optim: y\n\n    f(1)\n}\n"},
   };
   for (const Row& row : rows) {
     std::string expected = row.after;
@@ -155,8 +167,10 @@ TEST(Format, LongLinesAreBrokenWhereAPersonWould) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), format::kWidth);
   EXPECT_EQ(format::format(broken), broken);
   EXPECT_EQ(meaning(broken), meaning(list));
-  EXPECT_EQ(format::format("def f(a: cursor) -> steps {; repeat n { F a; F b };; " + std::string(130, ' ') + "F " + std::string(120, 'x') + "}"),
-            "def f(a: cursor) -> steps {\n    repeat n { F a; F b }\n    F " + std::string(120, 'x') + "\n}\n");
+  EXPECT_EQ(format::format("def f(a: cursor) -> steps {; repeat n { F a; F b };; " +
+                           std::string(130, ' ') + "F " + std::string(120, 'x') + "}"),
+            "def f(a: cursor) -> steps {\n    repeat n { F a; F b }\n    F " +
+                std::string(120, 'x') + "\n}\n");
   std::string block = "def f(a: cursor) -> steps {\n    repeat n { ";
   for (int i = 0; i < 40; ++i) block += "F a; ";
   block += "B a }\n}\n";
@@ -173,8 +187,10 @@ TEST(Format, AnUntidyProgram) {
 }
 
 TEST(Format, TheProjectIsFormatted) {
-  for (const auto& path : programs()) EXPECT_EQ(read(path), format::format(read(path))) << path << ": run `piper fmt`";
-  for (const char* page : {"README.md", "docs/memory.md", "docs/schedules.md", "grammar/README.md"}) {
+  for (const auto& path : programs())
+    EXPECT_EQ(read(path), format::format(read(path))) << path << ": run `piper fmt`";
+  for (const char* page :
+       {"README.md", "docs/memory.md", "docs/schedules.md", "grammar/README.md"}) {
     for (const std::string& block : blocks(read(page))) {
       if (!parses(block)) continue;
       EXPECT_EQ(format::format(block), block) << page;
@@ -195,7 +211,8 @@ std::string with_long_names(std::string_view text, std::size_t length) {
   for (const parse::Lexeme& lexeme : parse::lexemes(text)) {
     result += text.substr(end, lexeme.end - end);
     end = lexeme.end;
-    if (lexeme.kind == parse::LexemeKind::name && lexeme.end - lexeme.begin < length) result += std::string(length - (lexeme.end - lexeme.begin), '_');
+    if (lexeme.kind == parse::LexemeKind::name && lexeme.end - lexeme.begin < length)
+      result += std::string(length - (lexeme.end - lexeme.begin), '_');
   }
   return result + std::string(text.substr(end));
 }
@@ -204,7 +221,8 @@ constexpr std::size_t kNameLengths[] = {0, 24, 45, 64, 100, 131};
 
 TEST(Format, KeepsTheProgramAndItsComments) {
   for (const std::string& text : texts()) {
-    for (const std::size_t length : kNameLengths) expect_same_program(with_long_names(text, length));
+    for (const std::size_t length : kNameLengths)
+      expect_same_program(with_long_names(text, length));
   }
   for (const std::string& text : all_files()) {
     for (const std::size_t length : {0, 64}) expect_same_program(with_long_names(text, length));
@@ -215,7 +233,8 @@ TEST(Format, SeesAnotherProgram) {
   const std::pair<const char*, const char*> same[] = {
       {"", "\n\n"},
       {"mesh m(p:2)", "mesh  m(\n    p: 2\n)\n"},
-      {"def f(a: cursor) -> steps { F a; F a }\n", "def f(a: cursor) -> steps {\n    F a\n    F a\n}\n"},
+      {"def f(a: cursor) -> steps { F a; F a }\n",
+       "def f(a: cursor) -> steps {\n    F a\n    F a\n}\n"},
       {"param x = 1  // one \t\nparam y = 2\n", "param x = 1 // one\r\nparam y = 2\r\n"},
       {"/// doc \nparam x = 1\n", "/// doc\nparam x = 1\n"},
   };
@@ -228,7 +247,8 @@ TEST(Format, SeesAnotherProgram) {
       {"param x = 1 // one\nparam y = 2\n", "param x = 1\n// one\nparam y = 2\n"},
       {"param x = [1, 2 /// doc\n]\n", "param x = [1, /// doc\n2]\n"},
       {"/// doc\nparam x = 1\n", "// doc\nparam x = 1\n"},
-      {"def f() -> int { let a, b = g(); return a }\n", "def f() -> int {\n    let a,\n        c = g()\n    return a\n}\n"},
+      {"def f() -> int { let a, b = g(); return a }\n",
+       "def f() -> int {\n    let a,\n        c = g()\n    return a\n}\n"},
       {"def f() -> int { return 1 + 2 }\n", "def f() -> int { return 1\n + 2 }\n"},
   };
   for (const auto& [a, b] : different) {
@@ -271,7 +291,8 @@ TEST(Format, ALineMayGoOnWithAWordThatBeginsStatements) {
   for (const char* const body : bodies) {
     const std::string text = "train t = m() on d {\n    " + std::string(body) + "\n}\n";
     EXPECT_TRUE(parses(text)) << text;
-    for (const std::size_t length : kNameLengths) expect_same_program(with_long_names(text, length));
+    for (const std::size_t length : kNameLengths)
+      expect_same_program(with_long_names(text, length));
   }
   const char* const items[] = {
       "param\n    x = 1\n",
@@ -283,7 +304,8 @@ TEST(Format, ALineMayGoOnWithAWordThatBeginsStatements) {
       "model f(x: tensor[batch, dim:\n    4], order:\n    cursor) ->\n    tensor[batch] {\n    weight w[dim,\n        out: 3],\n        v[dim] =\n        ones\n    return x @\n        w\n}\n",
   };
   for (const char* const item : items) {
-    for (const std::size_t length : kNameLengths) expect_same_program(with_long_names(item, length));
+    for (const std::size_t length : kNameLengths)
+      expect_same_program(with_long_names(item, length));
   }
 }
 
@@ -291,8 +313,13 @@ TEST(Format, ALineMayGoOnWithAWordThatBeginsStatements) {
 TEST(Format, BlanksAtTheEndOfAComment) {
   for (const char* blanks : {" ", "\t", "\r", "\r ", " \r", "\r \r", "\v", "\f \t", "\r\r\r"}) {
     for (const char* end : {"\n", "\r\n"}) {
-      for (const char* comment : {"// in", "/// in", "//", "param x = 1 // in", "param x = [1, // in"}) {
-        const std::string text = "mesh m(p: 2)" + std::string(end) + comment + blanks + end + (std::string_view(comment).find('[') == std::string_view::npos ? "mesh n(p: 2)" : "2]") + end;
+      for (const char* comment :
+           {"// in", "/// in", "//", "param x = 1 // in", "param x = [1, // in"}) {
+        const std::string text =
+            "mesh m(p: 2)" + std::string(end) + comment + blanks + end +
+            (std::string_view(comment).find('[') == std::string_view::npos ? "mesh n(p: 2)"
+                                                                           : "2]") +
+            end;
         const std::string formatted = format::format(text);
         EXPECT_EQ(format::format(formatted), formatted) << testing::PrintToString(text);
         EXPECT_TRUE(format::same_program(text, formatted)) << testing::PrintToString(text);
@@ -307,7 +334,8 @@ std::vector<std::size_t> declarations(const std::string& text) {
   const FileId file = locations.files().add("f.pipe", text);
   DiagnosticSink sink(locations);
   std::vector<std::size_t> places;
-  for (const auto& item : parse::parse(locations.files(), file, sink).items) places.push_back(item->range.begin);
+  for (const auto& item : parse::parse(locations.files(), file, sink).items)
+    places.push_back(item->range.begin);
   places.push_back(text.size());
   return places;
 }
@@ -324,13 +352,19 @@ TEST(Format, TakesACommentBehindEachToken) {
       const auto word = [&](std::size_t at) {
         if (at >= lexemes.size()) return std::string();
         const parse::Lexeme& lexeme = lexemes[at];
-        const bool alike = lexeme.kind == parse::LexemeKind::name || lexeme.kind == parse::LexemeKind::number || lexeme.kind == parse::LexemeKind::comment;
-        return (lexeme.first_on_line ? "\n" : " ") + (alike ? std::to_string(static_cast<int>(lexeme.kind)) : declaration.substr(lexeme.begin, lexeme.end - lexeme.begin));
+        const bool alike = lexeme.kind == parse::LexemeKind::name ||
+                           lexeme.kind == parse::LexemeKind::number ||
+                           lexeme.kind == parse::LexemeKind::comment;
+        return (lexeme.first_on_line ? "\n" : " ") +
+               (alike ? std::to_string(static_cast<int>(lexeme.kind))
+                      : declaration.substr(lexeme.begin, lexeme.end - lexeme.begin));
       };
       for (std::size_t at = 0; at < lexemes.size(); ++at) {
-        const bool is_new = lexemes[at].kind != parse::LexemeKind::comment && tried.insert(word(0) + word(at - 1) + word(at) + word(at + 1)).second;
+        const bool is_new = lexemes[at].kind != parse::LexemeKind::comment &&
+                            tried.insert(word(0) + word(at - 1) + word(at) + word(at + 1)).second;
         if (!is_new) continue;
-        const std::string commented = declaration.substr(0, lexemes[at].end) + "// c\n" + declaration.substr(lexemes[at].end);
+        const std::string commented =
+            declaration.substr(0, lexemes[at].end) + "// c\n" + declaration.substr(lexemes[at].end);
         expect_same_program(commented);
         expect_same_program(with_long_names(commented, 64));
       }
@@ -373,14 +407,17 @@ TEST(Format, KeepsProgramsHoweverTheyAreWritten) {
     Context context;
     const std::string text = disarranged(random_program(context, random).source, random);
     expect_same_program(text);
-    expect_same_program(with_long_names(text, random.pick(std::vector<std::size_t>(std::begin(kNameLengths), std::end(kNameLengths)))));
+    expect_same_program(with_long_names(
+        text,
+        random.pick(std::vector<std::size_t>(std::begin(kNameLengths), std::end(kNameLengths)))));
   });
 }
 
 TEST(Format, LeavesDamageAlone) {
   const std::vector<std::string> all = texts();
   for_each_case(200, [&](Random& random) {
-    const std::string text = damaged(random.pick(all), random, {.edits = 3, .words = {"{", "}", "(", "\"", "F", "rank", "//"}});
+    const std::string text = damaged(
+        random.pick(all), random, {.edits = 3, .words = {"{", "}", "(", "\"", "F", "rank", "//"}});
     const std::string once = format::format(text);
     EXPECT_EQ(format::format(once), once) << text;
     EXPECT_EQ(meaning(once), meaning(text)) << text;
@@ -389,7 +426,8 @@ TEST(Format, LeavesDamageAlone) {
     for (const char c : text) mixed += c == '\n' && random.chance(0.3) ? "\r\n" : std::string(1, c);
     const std::string of_mixed = format::format(mixed);
     EXPECT_EQ(format::format(of_mixed), of_mixed) << mixed;
-    EXPECT_EQ(format::format(std::regex_replace(of_mixed, std::regex("\r\n"), "\n")), once) << mixed;
+    EXPECT_EQ(format::format(std::regex_replace(of_mixed, std::regex("\r\n"), "\n")), once)
+        << mixed;
   });
 }
 

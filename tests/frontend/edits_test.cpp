@@ -28,8 +28,8 @@ struct Outcome {
   std::size_t diagnostics = 0;
   bool syntax_error = false;
   std::string report;
-  bool ok = false;                       // of the analysis
-  std::size_t all = 0;                   // with those of lowering and the passes
+  bool ok = false;      // of the analysis
+  std::size_t all = 0;  // with those of lowering and the passes
   // Trains that are sound: all their phases; lowering or the passes of them.
   std::size_t compiled = 0, failed = 0;
   // that can be run by themselves; all diagnostics with those of them
@@ -37,7 +37,8 @@ struct Outcome {
 };
 
 /// Compiles the trains that can run.
-void compile(const sema::Program& program, Context& context, DiagnosticSink& sink, Outcome& outcome) {
+void compile(const sema::Program& program, Context& context, DiagnosticSink& sink,
+             Outcome& outcome) {
   for (std::size_t i = 0; i < program.trains.size(); ++i) {
     if (!program.trains[i].runnable) continue;
     const std::size_t errors = sink.error_count();
@@ -46,7 +47,8 @@ void compile(const sema::Program& program, Context& context, DiagnosticSink& sin
     // An edit may have made it too large for a test.
     if (lowered && lowered->strategy.mesh.devices() > 64) continue;
     if (lowered) test::compile(lowered->model, lowered->strategy, sink, {});
-    if (program.trains[i].sound) ++(sink.error_count() == errors ? outcome.compiled : outcome.failed);
+    if (program.trains[i].sound)
+      ++(sink.error_count() == errors ? outcome.compiled : outcome.failed);
   }
 }
 
@@ -55,7 +57,9 @@ std::vector<lower::Override> values_of(const sema::Function& schedule) {
   std::vector<lower::Override> values;
   for (std::size_t i = 0; i < schedule.params.size(); ++i) {
     const ast::Param& param = schedule.syntax->params[i];
-    if (param.default_value == nullptr) values.push_back({std::string(param.name.name), schedule.params[i].is(sema::TypeKind::axis) ? "2" : "4"});
+    if (param.default_value == nullptr)
+      values.push_back(
+          {std::string(param.name.name), schedule.params[i].is(sema::TypeKind::axis) ? "2" : "4"});
   }
   return values;
 }
@@ -64,8 +68,11 @@ std::vector<lower::Override> values_of(const sema::Function& schedule) {
 void show(const sema::Program& program, Context& context, DiagnosticSink& sink, Outcome& outcome) {
   for (std::size_t i = 0; i < program.functions.size(); ++i) {
     const sema::Function& function = program.functions[i];
-    if (function.sort() != ast::FunctionSort::schedule || function.module.index() != 0 || !function.runnable) continue;
-    auto lowered = lower::lower_schedule(program, sema::FunctionId::at(i), values_of(function), context, sink);
+    if (function.sort() != ast::FunctionSort::schedule || function.module.index() != 0 ||
+        !function.runnable)
+      continue;
+    auto lowered =
+        lower::lower_schedule(program, sema::FunctionId::at(i), values_of(function), context, sink);
     if (lowered) test::compile(lowered->model, lowered->strategy, sink, {});
     ++outcome.schedules;
   }
@@ -87,7 +94,9 @@ Outcome analyse(const std::string& text, bool with_schedules = false) {
   if (text.find("100000") == std::string::npos) compile(program, context, sink, outcome);
   const auto errors = [&] {
     const std::vector<Diagnostic> all = sink.sorted();
-    return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](const Diagnostic& diagnostic) { return diagnostic.severity == Severity::error; }));
+    return static_cast<std::size_t>(std::count_if(
+        all.begin(), all.end(),
+        [](const Diagnostic& diagnostic) { return diagnostic.severity == Severity::error; }));
   };
   outcome.all = errors();
   if (with_schedules) show(program, context, sink, outcome);
@@ -102,7 +111,8 @@ const std::vector<Program>& programs() {
     for (const char* folder : {"examples", "stdlib", "tests"}) {
       for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
         if (entry.path().extension() != ".pipe") continue;
-        Program program{entry.path().string(), test::read_text(entry.path()).value(), {}, false, false, false};
+        Program program{
+            entry.path().string(), test::read_text(entry.path()).value(), {}, false, false, false};
         if (program.text.size() > 20000) continue;
         const Outcome outcome = analyse(program.text, true);
         if (outcome.diagnostics > 0) continue;
@@ -112,13 +122,17 @@ const std::vector<Program>& programs() {
         Context context;
         DiagnosticSink sink(context.locations);
         SelectedReports reports(sink, [](Code, SourceRange) { return true; });
-        for (const parse::Token& token : parse::tokenize(program.text, context.locations.files().add("a.pipe", program.text), parse::Reading::as_written, reports).list) {
+        for (const parse::Token& token :
+             parse::tokenize(program.text, context.locations.files().add("a.pipe", program.text),
+                             parse::Reading::as_written, reports)
+                 .list) {
           if (token.end > token.begin) program.tokens.push_back(token);
         }
         programs.push_back(std::move(program));
       }
     }
-    std::sort(programs.begin(), programs.end(), [](const Program& a, const Program& b) { return a.path < b.path; });
+    std::sort(programs.begin(), programs.end(),
+              [](const Program& a, const Program& b) { return a.path < b.path; });
     return programs;
   }();
   return list;
@@ -131,7 +145,8 @@ std::string edited(const Program& program, Edit edit, const parse::Token& token)
   switch (edit) {
     case Edit::cut: return program.text.substr(0, token.begin);
     case Edit::remove: return program.text.substr(0, token.begin) + program.text.substr(token.end);
-    case Edit::repeat: return program.text.substr(0, token.end) + " " + word + program.text.substr(token.end);
+    case Edit::repeat:
+      return program.text.substr(0, token.end) + " " + word + program.text.substr(token.end);
   }
   return {};
 }
@@ -164,7 +179,8 @@ TEST(Edits, SyntaxErrorsHaveNoConsequences) {
   test::for_each_case(1200, [&](test::Random& random) {
     const Program& program = random.pick(programs());
     if (!program.compiles) return;
-    const std::string text = edited(program, random.chance(0.5) ? Edit::remove : Edit::repeat, random.pick(program.tokens));
+    const std::string text = edited(program, random.chance(0.5) ? Edit::remove : Edit::repeat,
+                                    random.pick(program.tokens));
     SCOPED_TRACE(text);
     const Outcome outcome = analyse(text, program.shows);
     if (!outcome.syntax_error) return;
@@ -187,8 +203,10 @@ TEST(Edits, AWrongWordCostsAboutOneDiagnostic) {
     const parse::Token& token = random.pick(program.tokens);
     const parse::Token& other = random.pick(program.tokens);
     std::string word = program.text.substr(other.begin, other.end - other.begin);
-    if (program.text[token.begin] >= '0' && program.text[token.begin] <= '9') word = std::to_string(random.between(0, 9));
-    const std::string text = program.text.substr(0, token.begin) + word + program.text.substr(token.end);
+    if (program.text[token.begin] >= '0' && program.text[token.begin] <= '9')
+      word = std::to_string(random.between(0, 9));
+    const std::string text =
+        program.text.substr(0, token.begin) + word + program.text.substr(token.end);
     SCOPED_TRACE(text);
     const Outcome outcome = analyse(text);
     if (!outcome.ok && !outcome.syntax_error) {
@@ -232,7 +250,8 @@ TEST(Edits, OtherTrainsStayAsTheyWere) {
   test::for_each_case(400, [&](test::Random& random) {
     const Program& program = random.pick(programs());
     if (!program.compiles) return;
-    const std::string other = edited(program, random.chance(0.5) ? Edit::remove : Edit::repeat, random.pick(program.tokens));
+    const std::string other = edited(program, random.chance(0.5) ? Edit::remove : Edit::repeat,
+                                     random.pick(program.tokens));
     const std::string text = random.chance(0.5) ? whole + other : other + "\n" + whole;
     SCOPED_TRACE(text);
     const Outcome outcome = analyse(text);

@@ -35,14 +35,17 @@ std::ostream& operator<<(std::ostream& os, const Op& op) {
 
 class Flattener {
  public:
-  Flattener(const Lowered& lowered, const directive::Order& order) : lowered_(lowered), order_(order) {
-    for (const directive::Order::Trim& trim : order.trims) bound_[std::string(lowered.context.text(trim.dim))] = static_cast<int>(trim.bound);
+  Flattener(const Lowered& lowered, const directive::Order& order)
+      : lowered_(lowered), order_(order) {
+    for (const directive::Order::Trim& trim : order.trims)
+      bound_[std::string(lowered.context.text(trim.dim))] = static_cast<int>(trim.bound);
   }
 
   std::vector<Op> rank(const directive::RankSteps& steps) {
     ops_.clear();
     groups_ = 0;
-    for (std::uint32_t i = 0; i < steps.num_steps; ++i) step(order_.children[steps.first_step + i], 0);
+    for (std::uint32_t i = 0; i < steps.num_steps; ++i)
+      step(order_.children[steps.first_step + i], 0);
     return ops_;
   }
 
@@ -88,7 +91,8 @@ Orders orders_of(const Lowered& lowered) {
     EXPECT_EQ(++orders, 1);
     Flattener flatten(lowered, *order);
     for (std::size_t r = 0; r < order->ranks.size(); ++r) {
-      EXPECT_EQ(lowered.result->strategy.device_sets[order->ranks[r].devices].at, std::vector<std::int32_t>{static_cast<std::int32_t>(r)});
+      EXPECT_EQ(lowered.result->strategy.device_sets[order->ranks[r].devices].at,
+                std::vector<std::int32_t>{static_cast<std::int32_t>(r)});
       result.push_back(flatten.rank(order->ranks[r]));
     }
   }
@@ -100,9 +104,11 @@ Orders orders_of(const Lowered& lowered) {
 std::vector<std::vector<int>> placement_of(const Lowered& lowered, int copies) {
   int stages = 0;
   for (const directive::Directive& directive : lowered.result->strategy.directives) {
-    if (const auto* partition = std::get_if<directive::Partition>(&directive)) stages = static_cast<int>(partition->into.extent);
+    if (const auto* partition = std::get_if<directive::Partition>(&directive))
+      stages = static_cast<int>(partition->into.extent);
   }
-  std::vector<std::vector<int>> at(static_cast<std::size_t>(copies), std::vector<int>(static_cast<std::size_t>(stages), -1));
+  std::vector<std::vector<int>> at(static_cast<std::size_t>(copies),
+                                   std::vector<int>(static_cast<std::size_t>(stages), -1));
   for (const directive::Directive& directive : lowered.result->strategy.directives) {
     const auto* place = std::get_if<directive::Place>(&directive);
     if (!place) continue;
@@ -113,7 +119,8 @@ std::vector<std::vector<int>> placement_of(const Lowered& lowered, int copies) {
         (lowered.context.text(c.name) == "copy" ? on_copies : on_stages) = c.indices;
       }
       for (const std::uint32_t c : on_copies) {
-        for (const std::uint32_t s : on_stages) at[c][s] = lowered.result->strategy.device_sets[place->devices].at[0];
+        for (const std::uint32_t s : on_stages)
+          at[c][s] = lowered.result->strategy.device_sets[place->devices].at[0];
       }
     }
   }
@@ -127,10 +134,13 @@ using Work = std::pair<int, int>;  // stage, microbatch
 
 /// The first `warm` of fs; then the next of fs if any and the k-th of bs. Split: from k = lag on
 /// the oldest pending weight gradient follows.
-std::vector<Op> alternate(const std::vector<Work>& fs, const std::vector<Work>& bs, int warm, bool split = false, int lag = 0) {
+std::vector<Op> alternate(const std::vector<Work>& fs, const std::vector<Work>& bs, int warm,
+                          bool split = false, int lag = 0) {
   std::vector<Op> ops;
   std::size_t f = 0, w = 0;
-  const auto add = [&](const char* pass, Work work) { ops.push_back({pass, work.first, 0, work.second, 0}); };
+  const auto add = [&](const char* pass, Work work) {
+    ops.push_back({pass, work.first, 0, work.second, 0});
+  };
   while (f < fs.size() && static_cast<int>(f) < warm) add("F", fs[f++]);
   for (std::size_t k = 0; k < bs.size(); ++k) {
     if (f < fs.size()) add("F", fs[f++]);
@@ -191,8 +201,12 @@ std::vector<Op> dual(Stream near, Stream far, int h, int depth, int n) {
   const Stream at[2] = {near, far};
   int f[2] = {0, 0}, b[2] = {0, 0}, group = 0;
   std::deque<Op> weights;
-  const auto F = [&](int s, int g = 0) { ops.push_back({"F", at[s].stage, at[s].copy, f[s]++, g}); };
-  const auto B = [&](int s, int g = 0) { ops.push_back({"B", at[s].stage, at[s].copy, b[s]++, g}); };
+  const auto F = [&](int s, int g = 0) {
+    ops.push_back({"F", at[s].stage, at[s].copy, f[s]++, g});
+  };
+  const auto B = [&](int s, int g = 0) {
+    ops.push_back({"B", at[s].stage, at[s].copy, b[s]++, g});
+  };
   const auto I = [&](int s) {
     ops.push_back({"BI", at[s].stage, at[s].copy, b[s]++, 0});
     weights.push_back({"BW", ops.back().stage, ops.back().copy, ops.back().mb, 0});
@@ -218,8 +232,10 @@ std::vector<Op> dual(Stream near, Stream far, int h, int depth, int n) {
   const int turn = (h + 1) / 2;
   for (int k = 0; k < h + 1; ++k) {
     const bool first_turned = h % 2 == 1 ? k >= turn : k >= turn + 1;
-    if (first_turned) I(1); else B(1);
-    if (k >= turn) I(0); else B(0);
+    if (first_turned) I(1);
+    else B(1);
+    if (k >= turn) I(0);
+    else B(0);
   }
   for (int k = 0; k < inner; ++k) W(), I(0);
   for (int k = 0; k < h + 1; ++k) W();
@@ -240,18 +256,21 @@ struct Check {
   void operator()(const Parameters& parameters, int p, int copies, Rank rank, Place place) {
     if (testing::Test::HasFailure()) return;  // the first difference is enough
     std::string with = name;
-    for (const lower::Override& parameter : parameters) with += " " + parameter.name + "=" + parameter.value;
+    for (const lower::Override& parameter : parameters)
+      with += " " + parameter.name + "=" + parameter.value;
     SCOPED_TRACE(with);
     ASSERT_TRUE(lowered.schedule(name, parameters)) << lowered.report();
     Orders expected;
     for (int r = 0; r < p; ++r) expected.push_back(rank(r));
     const Orders actual = orders_of(lowered);
     ASSERT_EQ(actual.size(), expected.size());
-    for (std::size_t r = 0; r < expected.size(); ++r) EXPECT_EQ(actual[r], expected[r]) << "rank " << r;
+    for (std::size_t r = 0; r < expected.size(); ++r)
+      EXPECT_EQ(actual[r], expected[r]) << "rank " << r;
     const auto at = placement_of(lowered, copies);
     for (int c = 0; c < copies; ++c) {
       for (std::size_t s = 0; s < at[static_cast<std::size_t>(c)].size(); ++s) {
-        EXPECT_EQ(at[static_cast<std::size_t>(c)][s], place(c, static_cast<int>(s))) << "stage " << s << " copy " << c;
+        EXPECT_EQ(at[static_cast<std::size_t>(c)][s], place(c, static_cast<int>(s)))
+            << "stage " << s << " copy " << c;
       }
     }
   }
@@ -266,7 +285,9 @@ TEST(Orders, GPipe) {
   Check check("gpipe");
   for (int p = 1; p <= 9; ++p) {
     for (int m = 1; m <= 12; ++m) {
-      check(pm(p, m), p, 1, [&](int r) { return alternate(own(r, m), own(r, m), m); }, [](int, int s) { return s; });
+      check(
+          pm(p, m), p, 1, [&](int r) { return alternate(own(r, m), own(r, m), m); },
+          [](int, int s) { return s; });
     }
   }
 }
@@ -275,7 +296,10 @@ TEST(Orders, OneFOneB) {
   Check check("one_f_one_b");
   for (int p = 1; p <= 9; ++p) {
     for (int m = 1; m <= 20; ++m) {
-      check(pm(p, m), p, 1, [&](int r) { return alternate(own(r, m), own(r, m), std::min(p - 1 - r, m)); }, [](int, int s) { return s; });
+      check(
+          pm(p, m), p, 1,
+          [&](int r) { return alternate(own(r, m), own(r, m), std::min(p - 1 - r, m)); },
+          [](int, int s) { return s; });
     }
   }
 }
@@ -295,7 +319,9 @@ TEST(Orders, Interleaved) {
           check(
               parameters, p, 1,
               [&](int r) {
-                return alternate(grouped(p, r, m, v, group, false), grouped(p, r, m, v, group, true), std::min(2 * (p - 1 - r) + (v - 1) * group, m * v));
+                return alternate(grouped(p, r, m, v, group, false),
+                                 grouped(p, r, m, v, group, true),
+                                 std::min(2 * (p - 1 - r) + (v - 1) * group, m * v));
               },
               [&](int, int s) { return s % p; });
           ++cases;
@@ -310,7 +336,10 @@ TEST(Orders, ZeroBubbleH1) {
   Check check("zb_h1");
   for (int p = 1; p <= 9; ++p) {
     for (int m = p; m <= 2 * p + 8; ++m) {
-      check(pm(p, m), p, 1, [&](int r) { return alternate(own(r, m), own(r, m), p - 1 - r, true, r); }, [](int, int s) { return s; });
+      check(
+          pm(p, m), p, 1,
+          [&](int r) { return alternate(own(r, m), own(r, m), p - 1 - r, true, r); },
+          [](int, int s) { return s; });
     }
   }
 }
@@ -319,7 +348,9 @@ TEST(Orders, ZeroBubbleV) {
   Check check("zbv");
   for (int p = 1; p <= 8; ++p) {
     for (int m = 1; m <= 3 * p + 3; ++m) {
-      check(pm(p, m), p, 1, [&](int r) { return zbv(p, r, m); }, [&](int, int s) { return s < p ? s : 2 * p - 1 - s; });
+      check(
+          pm(p, m), p, 1, [&](int r) { return zbv(p, r, m); },
+          [&](int, int s) { return s < p ? s : 2 * p - 1 - s; });
     }
   }
 }
@@ -343,7 +374,9 @@ TEST(Orders, DualPipeV) {
   Check check("dual_pipe_v");
   for (int p = 1; p <= 8; ++p) {
     for (int m = 2 * p; m <= 4 * p + 5; ++m) {
-      check(pm(p, m), p, 1, [&](int r) { return dual({r, 0}, {2 * p - 1 - r, 0}, r, p, m); }, [&](int, int s) { return s < p ? s : 2 * p - 1 - s; });
+      check(
+          pm(p, m), p, 1, [&](int r) { return dual({r, 0}, {2 * p - 1 - r, 0}, r, p, m); },
+          [&](int, int s) { return s < p ? s : 2 * p - 1 - s; });
     }
   }
 }
@@ -355,8 +388,14 @@ TEST(Orders, EveryInstanceIsDoneOnceWhereItIsPlaced) {
     const char* name;
     int p, m, copies;
   };
-  for (const Case& c : {Case{"gpipe", 6, 7, 1}, {"one_f_one_b", 6, 3, 1}, {"interleaved", 4, 12, 1}, {"zb_h1", 5, 9, 1}, {"zbv", 6, 4, 1}, {"zbv", 4, 20, 1},
-                        {"dual_pipe", 6, 16, 2}, {"dual_pipe_v", 5, 13, 1}}) {
+  for (const Case& c : {Case{"gpipe", 6, 7, 1},
+                        {"one_f_one_b", 6, 3, 1},
+                        {"interleaved", 4, 12, 1},
+                        {"zb_h1", 5, 9, 1},
+                        {"zbv", 6, 4, 1},
+                        {"zbv", 4, 20, 1},
+                        {"dual_pipe", 6, 16, 2},
+                        {"dual_pipe_v", 5, 13, 1}}) {
     SCOPED_TRACE(c.name);
     Lowered lowered(Lowered::use(c.name));
     ASSERT_TRUE(lowered.schedule(c.name, pm(c.p, c.m))) << lowered.report();
@@ -365,13 +404,17 @@ TEST(Orders, EveryInstanceIsDoneOnceWhereItIsPlaced) {
     const Orders orders = orders_of(lowered);
     for (std::size_t r = 0; r < orders.size(); ++r) {
       for (const Op& op : orders[r]) {
-        EXPECT_EQ(at[static_cast<std::size_t>(op.copy)][static_cast<std::size_t>(op.stage)], static_cast<int>(r)) << op;
+        EXPECT_EQ(at[static_cast<std::size_t>(op.copy)][static_cast<std::size_t>(op.stage)],
+                  static_cast<int>(r))
+            << op;
         done[{op.copy, op.stage, op.mb}].insert(op.pass);
       }
     }
     EXPECT_EQ(done.size(), at[0].size() * static_cast<std::size_t>(c.m));
     for (const auto& [instance, passes] : done) {
-      EXPECT_TRUE(passes == (std::multiset<std::string>{"B", "F"}) || passes == (std::multiset<std::string>{"BI", "BW", "F"})) << std::get<1>(instance);
+      EXPECT_TRUE(passes == (std::multiset<std::string>{"B", "F"}) ||
+                  passes == (std::multiset<std::string>{"BI", "BW", "F"}))
+          << std::get<1>(instance);
     }
   }
 }
@@ -381,7 +424,12 @@ TEST(Orders, RequirementsOfSchedulesAreReported) {
     const char* name;
     int p, m;
   };
-  for (const Case& c : {Case{"zb_h1", 4, 3}, {"dual_pipe", 3, 8}, {"dual_pipe", 4, 9}, {"dual_pipe", 4, 6}, {"dual_pipe_v", 4, 7}, {"interleaved", 4, 5}}) {
+  for (const Case& c : {Case{"zb_h1", 4, 3},
+                        {"dual_pipe", 3, 8},
+                        {"dual_pipe", 4, 9},
+                        {"dual_pipe", 4, 6},
+                        {"dual_pipe_v", 4, 7},
+                        {"interleaved", 4, 5}}) {
     SCOPED_TRACE(c.name);
     Lowered lowered(Lowered::use(c.name));
     EXPECT_FALSE(lowered.schedule(c.name, pm(c.p, c.m)));

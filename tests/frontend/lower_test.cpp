@@ -24,7 +24,8 @@ using test::Lowered;
 
 /// The `-D name=value` of the first line that concern `function` (its parameters and the file's
 /// params).
-std::vector<lower::Override> overrides_of(const std::string& text, const sema::Program& program, const sema::Function* function) {
+std::vector<lower::Override> overrides_of(const std::string& text, const sema::Program& program,
+                                          const sema::Function* function) {
   std::vector<lower::Override> overrides;
   std::istringstream words(text.substr(0, text.find('\n')));
   std::string word;
@@ -33,8 +34,10 @@ std::vector<lower::Override> overrides_of(const std::string& text, const sema::P
     if (equals == std::string::npos) continue;
     const std::string name = word.substr(0, equals);
     bool known = false;
-    for (const sema::Param& param : program.params) known |= param.module.index() == 0 && param.syntax->name.name == name;
-    for (std::size_t i = 0; function && i < function->syntax->params.size(); ++i) known |= function->syntax->params[i].name.name == name;
+    for (const sema::Param& param : program.params)
+      known |= param.module.index() == 0 && param.syntax->name.name == name;
+    for (std::size_t i = 0; function && i < function->syntax->params.size(); ++i)
+      known |= function->syntax->params[i].name.name == name;
     if (known) overrides.push_back({name, word.substr(equals + 1)});
   }
   return overrides;
@@ -47,18 +50,23 @@ void lower_everything(Lowered& lowered, const std::string& text) {
     const sema::Function& function = lowered.program.functions[i];
     if (function.module.index() != 0 || function.sort() != ast::FunctionSort::schedule) continue;
     const std::size_t before = lowered.sink.error_count();
-    const bool fine = lowered.schedule(sema::FunctionId::at(i), overrides_of(text, lowered.program, &function));
+    const bool fine =
+        lowered.schedule(sema::FunctionId::at(i), overrides_of(text, lowered.program, &function));
     EXPECT_EQ(fine, lowered.sink.error_count() == before) << function.name();
   }
   for (std::size_t i = 0; i < lowered.program.trains.size(); ++i) {
     const std::size_t before = lowered.sink.error_count();
-    const bool fine = lowered.train(sema::TrainId::at(i), overrides_of(text, lowered.program, nullptr));
+    const bool fine =
+        lowered.train(sema::TrainId::at(i), overrides_of(text, lowered.program, nullptr));
     EXPECT_EQ(fine, lowered.sink.error_count() == before) << lowered.program.trains[i].name();
   }
   for (std::size_t i = 0; i < lowered.program.machines.size(); ++i) {
     const std::size_t before = lowered.sink.error_count();
-    const auto machine = lower::lower_machine(lowered.program, sema::MachineId::at(i), overrides_of(text, lowered.program, nullptr), lowered.context, lowered.sink);
-    EXPECT_EQ(machine.has_value(), lowered.sink.error_count() == before) << lowered.program.machines[i].name();
+    const auto machine = lower::lower_machine(lowered.program, sema::MachineId::at(i),
+                                              overrides_of(text, lowered.program, nullptr),
+                                              lowered.context, lowered.sink);
+    EXPECT_EQ(machine.has_value(), lowered.sink.error_count() == before)
+        << lowered.program.machines[i].name();
   }
 }
 
@@ -70,46 +78,58 @@ const auto check_errors = [](const test::FileTest& test) {
   });
 };
 /// Faults of several lines that evaluate well one by one.
-PIPER_FILE_TEST(LineErrors, "tests/frontend/testdata/lower/lines", ".pipe", [](const test::FileTest& test) {
-  test::expect_findings(test, [&](const std::string& path, const std::string& source) {
-    Lowered lowered(source, path);
-    for (std::size_t i = 0; lowered.program.ok && i < lowered.program.functions.size(); ++i) {
-      if (!lowered.schedule(sema::FunctionId::at(i), overrides_of(source, lowered.program, &lowered.program.functions[i]))) continue;
-      passes::prepare(std::move(lowered.result->model), std::move(lowered.result->strategy), lowered.sink);
-    }
-    return test::findings(lowered.sink, lowered.file);
-  });
-});
+PIPER_FILE_TEST(
+    LineErrors, "tests/frontend/testdata/lower/lines", ".pipe", [](const test::FileTest& test) {
+      test::expect_findings(test, [&](const std::string& path, const std::string& source) {
+        Lowered lowered(source, path);
+        for (std::size_t i = 0; lowered.program.ok && i < lowered.program.functions.size(); ++i) {
+          if (!lowered.schedule(
+                  sema::FunctionId::at(i),
+                  overrides_of(source, lowered.program, &lowered.program.functions[i])))
+            continue;
+          passes::prepare(std::move(lowered.result->model), std::move(lowered.result->strategy),
+                          lowered.sink);
+        }
+        return test::findings(lowered.sink, lowered.file);
+      });
+    });
 PIPER_FILE_TEST(LowerErrors, "tests/frontend/testdata/lower/errors", ".pipe", check_errors);
 PIPER_FILE_TEST(ModelErrors, "tests/frontend/testdata/models/errors", ".pipe", check_errors);
 
 /// The model of every train of the file as tensor graph, with its directives.
-PIPER_FILE_TEST(ModelGoldens, "tests/frontend/testdata/models/goldens", ".pipe", [](const test::FileTest& test) {
-  Lowered lowered(test.text, test.path);
-  ASSERT_TRUE(lowered.program.ok) << lowered.report();
-  std::string text;
-  for (std::size_t i = 0; i < lowered.program.trains.size(); ++i) {
-    ASSERT_TRUE(lowered.train(sema::TrainId::at(i))) << lowered.report();
-    EXPECT_TRUE(tensor::verify(lowered.result->model, lowered.sink)) << lowered.report();
-    text += "// train " + std::string(lowered.program.trains[i].name()) + "\n" + tensor::print(lowered.result->model, {.locations = false});
-  }
-  test::expect_golden(test.beside(".pir"), text);
-});
+PIPER_FILE_TEST(ModelGoldens, "tests/frontend/testdata/models/goldens", ".pipe",
+                [](const test::FileTest& test) {
+                  Lowered lowered(test.text, test.path);
+                  ASSERT_TRUE(lowered.program.ok) << lowered.report();
+                  std::string text;
+                  for (std::size_t i = 0; i < lowered.program.trains.size(); ++i) {
+                    ASSERT_TRUE(lowered.train(sema::TrainId::at(i))) << lowered.report();
+                    EXPECT_TRUE(tensor::verify(lowered.result->model, lowered.sink))
+                        << lowered.report();
+                    text += "// train " + std::string(lowered.program.trains[i].name()) + "\n" +
+                            tensor::print(lowered.result->model, {.locations = false});
+                  }
+                  test::expect_golden(test.beside(".pir"), text);
+                });
 
-PIPER_FILE_TEST(StrategyGoldens, "tests/frontend/testdata/lower/goldens", ".pipe", [](const test::FileTest& test) {
-  Lowered lowered(test.text, test.path);
-  std::string text;
-  for (std::size_t i = 0; lowered.program.ok && i < lowered.program.functions.size(); ++i) {
-    const sema::Function& function = lowered.program.functions[i];
-    if (function.sort() != ast::FunctionSort::schedule) continue;
-    const auto overrides = overrides_of(test.text, lowered.program, &function);
-    if (overrides.empty()) continue;
-    ASSERT_TRUE(lowered.schedule(sema::FunctionId::at(i), overrides)) << lowered.report();
-    text += "// schedule " + std::string(function.name()) + "\n" + lowered.strategy();
-  }
-  ASSERT_TRUE(lowered.sink.empty()) << lowered.report();
-  test::expect_golden(test.beside(".strategy"), text);
-});
+PIPER_FILE_TEST(StrategyGoldens, "tests/frontend/testdata/lower/goldens", ".pipe",
+                [](const test::FileTest& test) {
+                  Lowered lowered(test.text, test.path);
+                  std::string text;
+                  for (std::size_t i = 0;
+                       lowered.program.ok && i < lowered.program.functions.size(); ++i) {
+                    const sema::Function& function = lowered.program.functions[i];
+                    if (function.sort() != ast::FunctionSort::schedule) continue;
+                    const auto overrides = overrides_of(test.text, lowered.program, &function);
+                    if (overrides.empty()) continue;
+                    ASSERT_TRUE(lowered.schedule(sema::FunctionId::at(i), overrides))
+                        << lowered.report();
+                    text +=
+                        "// schedule " + std::string(function.name()) + "\n" + lowered.strategy();
+                  }
+                  ASSERT_TRUE(lowered.sink.empty()) << lowered.report();
+                  test::expect_golden(test.beside(".strategy"), text);
+                });
 
 /// Every train of an example is lowered and goes through the passes.
 PIPER_FILE_TEST(Examples, "examples", ".pipe", [](const test::FileTest& test) {
@@ -121,7 +141,9 @@ PIPER_FILE_TEST(Examples, "examples", ".pipe", [](const test::FileTest& test) {
     EXPECT_TRUE(tensor::verify(lowered.result->model, lowered.sink)) << lowered.report();
     passes::Options options;
     options.verify_each = true;
-    EXPECT_TRUE(test::compile(lowered.result->model, lowered.result->strategy, lowered.sink, options).has_value());
+    EXPECT_TRUE(
+        test::compile(lowered.result->model, lowered.result->strategy, lowered.sink, options)
+            .has_value());
     EXPECT_TRUE(lowered.sink.empty()) << lowered.report();
   }
 });
@@ -174,7 +196,10 @@ std::string call_of(const sema::Signature& function) {
     if (param.optional) continue;
     const bool number = param.type.is_number() && !param.type.list;
     call += (call.ends_with("(") ? "" : ", ");
-    call += param.type.is(sema::TypeKind::tensor) ? "x" : param.type.is_tensor() ? "classes" : number ? param.type.is(sema::TypeKind::floating) ? "0.5" : "1" : "0..1";
+    call += param.type.is(sema::TypeKind::tensor) ? "x"
+            : param.type.is_tensor()              ? "classes"
+            : number ? param.type.is(sema::TypeKind::floating) ? "0.5" : "1"
+                     : "0..1";
   }
   return call + (function.open ? ", wide: other)" : ")");
 }
@@ -184,8 +209,10 @@ std::string call_of(const sema::Signature& function) {
 TEST(LowerBuiltins, EveryFunctionOverTensorsIsLowered) {
   EXPECT_GT(tensor_functions().size(), 30u);
   for (const sema::Signature* function : tensor_functions()) {
-    Lowered lowered("mesh one(p: 1)\nmodel net(wide: int) {\n    input x: f32[batch, wide]\n    input classes: i64[batch]\n    let _y = " + call_of(*function) +
-                    "\n    loss square(x)\n}\ntrain t = net(wide: 4) on one {\n    data: synthetic(batch: 8, classes: 4)\n    optim: sgd(lr: 1)\n    steps: 1\n}\n");
+    Lowered lowered(
+        "mesh one(p: 1)\nmodel net(wide: int) {\n    input x: f32[batch, wide]\n    input classes: i64[batch]\n    let _y = " +
+        call_of(*function) +
+        "\n    loss square(x)\n}\ntrain t = net(wide: 4) on one {\n    data: synthetic(batch: 8, classes: 4)\n    optim: sgd(lr: 1)\n    steps: 1\n}\n");
     const bool fine = lowered.train("t");
     EXPECT_NE(fine, lowered.sink.has_errors()) << function->text << "\n" << lowered.report();
     if (function->params.size() > 1 || function->open) continue;
@@ -200,13 +227,17 @@ TEST(LowerBuiltins, EveryFunctionOverTensorsIsInSomeRandomModel) {
     test::Random random(seed);
     const std::string text = test::random_model(random).text;
     for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
-      for (end = begin; end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_');) ++end;
+      for (end = begin;
+           end < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_');)
+        ++end;
       if (end < text.size() && text[end] == '(') called.emplace(text, begin, end - begin);
     }
   }
   called.insert({"mean_squared", "sum"});  // a difference and a square; `dot` and `mean` add
   for (const sema::Signature* function : tensor_functions()) {
-    EXPECT_TRUE(called.contains(std::string(function->name))) << function->text << ": tests/support/random_models.cpp does not write it";
+    EXPECT_TRUE(called.contains(std::string(function->name)))
+        << function->text << ": tests/support/random_models.cpp does not write it";
   }
 }
 
@@ -216,22 +247,39 @@ TEST(LowerOverrides, ReplaceParamsOfAnyType) {
   EXPECT_EQ(lowered.result->strategy.settings.data->path, "folder/corpus.txt");
   EXPECT_EQ(lowered.result->strategy.settings.optimizer->lr.base, 1e-3);
   EXPECT_EQ(lowered.result->strategy.mesh.devices(), 2u);
-  ASSERT_TRUE(lowered.train("small", {{"corpus", "data/b.txt"}, {"half", "2"}, {"rate", "2.5e-1"}, {"bucket", "1.5KiB"}})) << lowered.report();
+  ASSERT_TRUE(lowered.train(
+      "small", {{"corpus", "data/b.txt"}, {"half", "2"}, {"rate", "2.5e-1"}, {"bucket", "1.5KiB"}}))
+      << lowered.report();
   EXPECT_EQ(lowered.result->strategy.settings.data->path, "data/b.txt");  // as the shell gave it
   EXPECT_EQ(lowered.result->strategy.settings.optimizer->lr.base, 0.25);
   EXPECT_EQ(lowered.result->strategy.mesh.devices(), 4u);
-  EXPECT_EQ(std::get<directive::Replicate>(lowered.result->strategy.directives[0]).bucket_bytes, 1536);
+  EXPECT_EQ(std::get<directive::Replicate>(lowered.result->strategy.directives[0]).bucket_bytes,
+            1536);
   EXPECT_EQ(lowered.result->strategy.settings.steps, 1u);
   ASSERT_TRUE(lowered.train("small", {{"sizes", "[1, 2 ,3]"}})) << lowered.report();
   EXPECT_EQ(lowered.result->strategy.settings.steps, 6u);
-  ASSERT_TRUE(lowered.train("small", {{"tight", "false"}, {"rate", "3"}, {"half", "8"}, {"half", "1"}})) << lowered.report();
+  ASSERT_TRUE(
+      lowered.train("small", {{"tight", "false"}, {"rate", "3"}, {"half", "8"}, {"half", "1"}}))
+      << lowered.report();
   EXPECT_EQ(lowered.result->strategy.settings.optimizer->lr.base, 1);
   EXPECT_EQ(lowered.result->strategy.mesh.devices(), 2u);  // the last one wins
 }
 
 TEST(LowerOverrides, ThatDoNotFitAreRefused) {
-  for (const lower::Override& override : std::vector<lower::Override>{{"half", "two"}, {"half", ""}, {"half", "1.5"}, {"half", "99999999999999999999"}, {"rate", "inf"},
-                                                                      {"rate", "1e-3x"}, {"tight", "yes"}, {"bucket", "25MB"}, {"bucket", "1e300GiB"}, {"sizes", "2"}, {"sizes", "[1, a]"}, {"sizes", "[1,]"}, {"sizes", "[1"}}) {
+  for (const lower::Override& override :
+       std::vector<lower::Override>{{"half", "two"},
+                                    {"half", ""},
+                                    {"half", "1.5"},
+                                    {"half", "99999999999999999999"},
+                                    {"rate", "inf"},
+                                    {"rate", "1e-3x"},
+                                    {"tight", "yes"},
+                                    {"bucket", "25MB"},
+                                    {"bucket", "1e300GiB"},
+                                    {"sizes", "2"},
+                                    {"sizes", "[1, a]"},
+                                    {"sizes", "[1,]"},
+                                    {"sizes", "[1"}}) {
     SCOPED_TRACE(override.name + "=" + override.value);
     Lowered lowered(kWithParams);
     EXPECT_FALSE(lowered.train("small", {override}));
@@ -244,7 +292,8 @@ TEST(LowerOverrides, ThatDoNotFitAreRefused) {
   Lowered other(kWithParams);
   EXPECT_FALSE(other.train("small", {{"nothing_like_it", "a"}}));
   ASSERT_EQ(other.codes(), std::vector<Code>{Code::override_unknown}) << other.report();
-  EXPECT_EQ(other.sink.sorted()[0].hint, "known are `corpus`, `rate`, `half`, `layers`, `tight`, `bucket`, `sizes`");
+  EXPECT_EQ(other.sink.sorted()[0].hint,
+            "known are `corpus`, `rate`, `half`, `layers`, `tight`, `bucket`, `sizes`");
 }
 
 TEST(LowerPrecision, CastsToF32AreIdentityInTheReferenceOfF64) {
@@ -257,10 +306,13 @@ TEST(LowerPrecision, CastsToF32AreIdentityInTheReferenceOfF64) {
       "model twice(x: f32[batch, dim]) -> f32[batch, dim] { return 2 * x }\n"
       "mesh one(p: 1)\n"
       "train t = net() on one { data: synthetic(batch: 4); optim: sgd(lr: 0.1); steps: 1 }\n");
-  for (const std::optional<tensor::DType> reference : {std::optional<tensor::DType>(), std::optional(tensor::DType::f64)}) {
-    const auto result = lower::lower_train(lowered.program, lowered.program.find_train("t"), {}, lowered.context, lowered.sink, reference);
+  for (const std::optional<tensor::DType> reference :
+       {std::optional<tensor::DType>(), std::optional(tensor::DType::f64)}) {
+    const auto result = lower::lower_train(lowered.program, lowered.program.find_train("t"), {},
+                                           lowered.context, lowered.sink, reference);
     ASSERT_TRUE(result) << lowered.report();
-    EXPECT_EQ(result->model.type(result->model.inputs[0].value).dtype, reference.value_or(tensor::DType::f32));
+    EXPECT_EQ(result->model.type(result->model.inputs[0].value).dtype,
+              reference.value_or(tensor::DType::f32));
   }
 }
 
@@ -287,12 +339,18 @@ TEST(LowerOverrides, AsksOnlyForWhatTheCommandLineCanWrite) {
     EXPECT_FALSE(lowered.schedule(schedule, {}));
     ASSERT_EQ(lowered.codes(), std::vector<Code>{Code::parameter_missing}) << lowered.report();
     const Diagnostic found = lowered.sink.sorted()[0];
-    EXPECT_EQ(found.message, "`" + schedule + "` cannot be shown by itself: `-D` cannot give its parameter `" + (schedule == "on_all" ? "r: selector`" : "all: [axis]`"));
-    EXPECT_EQ(found.hint, "show a train or a schedule that calls `" + schedule + "`, or give `" + (schedule == "on_all" ? "r" : "all") + "` a default");
+    EXPECT_EQ(found.message, "`" + schedule +
+                                 "` cannot be shown by itself: `-D` cannot give its parameter `" +
+                                 (schedule == "on_all" ? "r: selector`" : "all: [axis]`"));
+    EXPECT_EQ(found.hint, "show a train or a schedule that calls `" + schedule + "`, or give `" +
+                              (schedule == "on_all" ? "r" : "all") + "` a default");
   }
-  for (const auto& [schedule, name, value, hint] : std::vector<std::tuple<std::string, std::string, std::string, std::string>>{
-           {"on_all", "r", "model", "show a train or a schedule that calls `on_all`, or give `r` a default"},
-           {"on_each", "all", "[2, 2]", "show a train or a schedule that calls `on_each`, or give `all` a default"},
+  for (const auto& [schedule, name, value, hint] :
+       std::vector<std::tuple<std::string, std::string, std::string, std::string>>{
+           {"on_all", "r", "model",
+            "show a train or a schedule that calls `on_all`, or give `r` a default"},
+           {"on_each", "all", "[2, 2]",
+            "show a train or a schedule that calls `on_each`, or give `all` a default"},
            {"on_some", "r", "[model]", "leave `-D r=...` out: `r` has a value without it"}}) {
     SCOPED_TRACE(schedule);
     Lowered lowered(text);
@@ -315,10 +373,12 @@ TEST(LowerRobust, CallsNestedTooDeep) {
     text += "f" + std::to_string(i - 1) + "(n)" + std::string(12, ')') + " }\n";
   }
   for (const auto& [last, fine] : {std::pair(100, true), std::pair(300, false)}) {
-    Lowered lowered(text + "schedule s(p: axis) { require f" + std::to_string(last) + "(1) > 0 }\n");
+    Lowered lowered(text + "schedule s(p: axis) { require f" + std::to_string(last) +
+                    "(1) > 0 }\n");
     ASSERT_TRUE(lowered.program.ok) << lowered.report();
     EXPECT_EQ(lowered.schedule("s", {{"p", "2"}}), fine);
-    EXPECT_EQ(lowered.codes(), fine ? std::vector<Code>() : std::vector<Code>{Code::calls_too_deep}) << lowered.report();
+    EXPECT_EQ(lowered.codes(), fine ? std::vector<Code>() : std::vector<Code>{Code::calls_too_deep})
+        << lowered.report();
   }
 }
 
@@ -358,39 +418,54 @@ TEST(LowerRobust, ASelectorInAListIsOneElement) {
 }
 
 TEST(LowerRobust, TooLongListsAreRefusedBeforeTheyExist) {
-  for (const char* body : {"let x = sum(0..9000000000000000000); require x > 0", "let x = max(0..9000000000000000000); require x > 0", "let x = len(reversed(0..9000000000000000000)); require x > 0",
-                           "let x = len([0..9000000000000000000]); require x > 0", "let x = [for i in 0..9000000000000000000: i]; require len(x) > 0",
-                           "var x = 0; repeat 9000000000000000000 { x = x + 1 }; require x < 0", "var x = 0; for i in 0..9000000000000000000 { x = i }; require x < 0",
-                           "place stage[0..9000000000000000000] on p", "order { rank r in p[0..9000000000000000000] { F stage[r] } }",
-                           "order { rank r in p { cursor a = stage[r] mb[0..9000000000000000000]; F a } }", "order { rank r in p { repeat 9000000000000000000 { F stage[r] } } }"}) {
+  for (const char* body :
+       {"let x = sum(0..9000000000000000000); require x > 0",
+        "let x = max(0..9000000000000000000); require x > 0",
+        "let x = len(reversed(0..9000000000000000000)); require x > 0",
+        "let x = len([0..9000000000000000000]); require x > 0",
+        "let x = [for i in 0..9000000000000000000: i]; require len(x) > 0",
+        "var x = 0; repeat 9000000000000000000 { x = x + 1 }; require x < 0",
+        "var x = 0; for i in 0..9000000000000000000 { x = i }; require x < 0",
+        "place stage[0..9000000000000000000] on p",
+        "order { rank r in p[0..9000000000000000000] { F stage[r] } }",
+        "order { rank r in p { cursor a = stage[r] mb[0..9000000000000000000]; F a } }",
+        "order { rank r in p { repeat 9000000000000000000 { F stage[r] } } }"}) {
     Lowered lowered("schedule s(p: axis) { " + std::string(body) + " }\n");
     ASSERT_TRUE(lowered.program.ok) << lowered.report();
     EXPECT_FALSE(lowered.schedule("s", {{"p", "2"}}));
     ASSERT_EQ(lowered.codes(), std::vector<Code>{Code::evaluation_too_long}) << lowered.report();
-    EXPECT_NE(lowered.sink.sorted()[0].message.find("9000000000000000000"), std::string::npos) << lowered.report();
+    EXPECT_NE(lowered.sink.sorted()[0].message.find("9000000000000000000"), std::string::npos)
+        << lowered.report();
   }
   // Its length is known without it, and so is each element.
-  Lowered lowered("schedule s(p: axis) { require len(0..9000000000000000000) == 9000000000000000000 and (5..9000000000000000000)[7] == 12 }\n");
+  Lowered lowered(
+      "schedule s(p: axis) { require len(0..9000000000000000000) == 9000000000000000000 and (5..9000000000000000000)[7] == 12 }\n");
   EXPECT_TRUE(lowered.schedule("s", {{"p", "2"}})) << lowered.report();
 }
 
 /// Damaged programs: lowering ends, and fails only with an error.
 TEST(LowerFuzz, DamagedPrograms) {
   std::vector<std::string> texts;
-  for (const char* folder : {"examples", "stdlib", "tests/frontend/testdata/lower", "tests/frontend/testdata/models"}) {
+  for (const char* folder :
+       {"examples", "stdlib", "tests/frontend/testdata/lower", "tests/frontend/testdata/models"}) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-      if (entry.path().extension() == ".pipe") texts.push_back(test::read_text(entry.path()).value_or(""));
+      if (entry.path().extension() == ".pipe")
+        texts.push_back(test::read_text(entry.path()).value_or(""));
     }
   }
   std::sort(texts.begin(), texts.end());
   // Long loops are tested once; here they would cost the time of a thousand other programs.
-  std::erase_if(texts, [](const std::string& text) { return text.find("100000") != std::string::npos; });
+  std::erase_if(texts,
+                [](const std::string& text) { return text.find("100000") != std::string::npos; });
   ASSERT_GE(texts.size(), 20u);
   const auto segments = [](const std::string& text) {
     std::vector<std::string> list;
     for (std::size_t i = 0; i < text.size();) {
       std::size_t end = i + 1;
-      const auto word = [&](std::size_t at) { return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_'); };
+      const auto word = [&](std::size_t at) {
+        return at < text.size() &&
+               (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_');
+      };
       if (word(i)) {
         while (word(end)) ++end;
       }
@@ -411,8 +486,14 @@ TEST(LowerFuzz, DamagedPrograms) {
       switch (random.below(6)) {
         case 0: word = std::to_string(random.between(0, 9)); break;
         case 1: word = "(" + word + " - 1)"; break;
-        case 2: word = std::vector<std::string>{"+", "-", "*", "/", "%", "..", "by", "@", "&", "=="}[random.below(10)]; break;
-        case 3: word = std::vector<std::string>{"F", "B", "BI", "BW", "at 3:", "9223372036854775807", "0.5", "[]", "p", "m", "r"}[random.below(11)]; break;
+        case 2:
+          word = std::vector<std::string>{
+              "+", "-", "*", "/", "%", "..", "by", "@", "&", "=="}[random.below(10)];
+          break;
+        case 3:
+          word = std::vector<std::string>{"F",   "B",  "BI", "BW", "at 3:", "9223372036854775807",
+                                          "0.5", "[]", "p",  "m",  "r"}[random.below(11)];
+          break;
         default: word = list[random.pick(words)]; break;
       }
     }

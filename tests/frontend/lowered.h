@@ -25,18 +25,23 @@ struct Lowered {
   sema::Program program;
   std::optional<lower::Lowered> result;
 
-  explicit Lowered(std::string text, const std::string& name = "test.pipe", const source::FileSystem& file_system = source::MemoryFileSystem())
-      : file(context.locations.files().add(name, std::move(text))), program(sema::analyse(file, file_system, context, sink)) {}
+  explicit Lowered(std::string text, const std::string& name = "test.pipe",
+                   const source::FileSystem& file_system = source::MemoryFileSystem())
+      : file(context.locations.files().add(name, std::move(text))),
+        program(sema::analyse(file, file_system, context, sink)) {}
 
   /// Opens a library schedule: `zbv` stands in `std.schedules.zbv`.
-  static std::string use(std::string_view schedule) { return "use std.schedules." + std::string(schedule) + "\n"; }
+  static std::string use(std::string_view schedule) {
+    return "use std.schedules." + std::string(schedule) + "\n";
+  }
 
   bool train(sema::TrainId id, std::vector<lower::Override> overrides = {}) {
     result = lower::lower_train(program, id, overrides, context, sink);
     return result.has_value();
   }
   bool train(std::string_view name, std::vector<lower::Override> overrides = {}) {
-    return program.ok && program.find_train(name).valid() && train(program.find_train(name), std::move(overrides));
+    return program.ok && program.find_train(name).valid() &&
+           train(program.find_train(name), std::move(overrides));
   }
   bool schedule(sema::FunctionId id, std::vector<lower::Override> overrides = {}) {
     result = lower::lower_schedule(program, id, overrides, context, sink);
@@ -46,7 +51,8 @@ struct Lowered {
   bool schedule(std::string_view name, std::vector<lower::Override> overrides = {}) {
     for (std::size_t i = 0; program.ok && i < program.functions.size(); ++i) {
       const sema::Function& function = program.functions[i];
-      if (function.sort() == ast::FunctionSort::schedule && function.name() == name) return schedule(sema::FunctionId::at(i), std::move(overrides));
+      if (function.sort() == ast::FunctionSort::schedule && function.name() == name)
+        return schedule(sema::FunctionId::at(i), std::move(overrides));
     }
     return false;
   }
@@ -60,14 +66,18 @@ struct Lowered {
   /// The directives as text, one after the other, without locations.
   std::string strategy() const {
     std::string text;
-    const directive::Surroundings surroundings{context, result->strategy.mesh, result->strategy.device_sets};
-    for (const directive::Directive& directive : result->strategy.directives) text += directive::print(directive, surroundings);
+    const directive::Surroundings surroundings{context, result->strategy.mesh,
+                                               result->strategy.device_sets};
+    for (const directive::Directive& directive : result->strategy.directives)
+      text += directive::print(directive, surroundings);
     return without_locations(text);
   }
   static std::string without_locations(std::string text) {
-    for (std::size_t at = text.find(" loc("); at != std::string::npos; at = text.find(" loc(", at)) {
+    for (std::size_t at = text.find(" loc("); at != std::string::npos;
+         at = text.find(" loc(", at)) {
       std::size_t end = at + 5;
-      for (int depth = 1; depth > 0 && end < text.size(); ++end) depth += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
+      for (int depth = 1; depth > 0 && end < text.size(); ++end)
+        depth += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
       text.erase(at, end - at);
     }
     return text;

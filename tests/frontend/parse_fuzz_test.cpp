@@ -17,7 +17,9 @@ const std::vector<std::string>& programs() {
   static const std::vector<std::string> list = [] {
     std::vector<std::string> texts;
     for (const char* name : {"gpt", "megatron", "moe", "schedules"}) {
-      texts.push_back(test::read_text("tests/frontend/testdata/parse/programs/" + std::string(name) + ".pipe").value());
+      texts.push_back(
+          test::read_text("tests/frontend/testdata/parse/programs/" + std::string(name) + ".pipe")
+              .value());
     }
     return texts;
   }();
@@ -42,7 +44,8 @@ void check(const std::string& text) {
   for (const Diagnostic& diagnostic : sink.sorted()) {
     EXPECT_TRUE(diagnostic.range.begin <= diagnostic.range.end && diagnostic.range.end <= size);
     EXPECT_FALSE(diagnostic.message.empty());
-    for (const char* leak : {"mismatched", "extraneous", "no viable", "missing ", "token recognition", "<EOF>", "SEMI"}) {
+    for (const char* leak : {"mismatched", "extraneous", "no viable", "missing ",
+                             "token recognition", "<EOF>", "SEMI"}) {
       EXPECT_EQ(diagnostic.message.find(leak), std::string::npos) << diagnostic.message;
     }
   }
@@ -55,7 +58,9 @@ void check(const std::string& text) {
 std::vector<std::string> pieces(const std::string& text) {
   std::vector<std::string> list;
   for (std::size_t i = 0; i < text.size();) {
-    auto is_word = [&](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+    auto is_word = [&](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+    };
     std::size_t end = i + 1;
     if (is_word(text[i])) {
       while (end < text.size() && is_word(text[end])) ++end;
@@ -86,8 +91,10 @@ TEST(ParseFuzz, PrefixesOfEveryProgram) {
 
 TEST(ParseFuzz, MovedTokens) {
   static const std::vector<std::string> kWords = {
-      "(", ")", "[", "]", "{", "}", ";", "\n", ",", ":", "=", ".", "..", "->", "&", "-", "not", "if", "else", "for", "in", "on", "into",
-      "over", "by", "with", "model", "order", "rank", "cursor", "at", "F", "BW", "place", "use", "train", "\"", "1", "25MB", "x", "//"};
+      "(",     ")",    "[",     "]",    "{",     "}",     ";",    "\n",     ",",   ":",  "=",
+      ".",     "..",   "->",    "&",    "-",     "not",   "if",   "else",   "for", "in", "on",
+      "into",  "over", "by",    "with", "model", "order", "rank", "cursor", "at",  "F",  "BW",
+      "place", "use",  "train", "\"",   "1",     "25MB",  "x",    "//"};
   test::for_each_case(1500, [](test::Random& random) {
     std::vector<std::string> list = pieces(random.pick(programs()));
     for (std::int64_t count = random.between(1, 6); count > 0 && list.size() > 2; --count) {
@@ -125,10 +132,14 @@ TEST(ParseFuzz, ChangedBytes) {
 
 TEST(ParseFuzz, Soup) {
   static const std::vector<std::string> kSoup = {
-      "(", ")", "[", "]", "{", "}", ";", "\n", ",", ":", "=", ".", "..", "->", "&", "-", "+", "@", "not ", "if ", "then ", "else ", "for ",
-      "in ", "on ", "into ", "over ", "by ", "with ", "model ", "order ", "rank ", "cursor ", "at ", "F ", "BW ", "place ", "use ",
-      "train ", "def ", "schedule ", "mesh ", "param ", "repeat ", "let ", "stage", "mb", " ", "1", "0..3", "x ", "\"a\"", "split ",
-      "partition ", "weight ", "input ", "return ", "stream ", "shard ", "replicate "};
+      "(",         ")",       "[",      "]",         "{",      "}",          ";",       "\n",
+      ",",         ":",       "=",      ".",         "..",     "->",         "&",       "-",
+      "+",         "@",       "not ",   "if ",       "then ",  "else ",      "for ",    "in ",
+      "on ",       "into ",   "over ",  "by ",       "with ",  "model ",     "order ",  "rank ",
+      "cursor ",   "at ",     "F ",     "BW ",       "place ", "use ",       "train ",  "def ",
+      "schedule ", "mesh ",   "param ", "repeat ",   "let ",   "stage",      "mb",      " ",
+      "1",         "0..3",    "x ",     "\"a\"",     "split ", "partition ", "weight ", "input ",
+      "return ",   "stream ", "shard ", "replicate "};
   test::for_each_case(1500, [](test::Random& random) {
     std::string text;
     for (std::int64_t count = random.between(1, 60); count > 0; --count) text += random.pick(kSoup);
@@ -149,7 +160,9 @@ TEST(ParseFuzz, DamageIsReported) {
       if (list[i] == "\n") comment = string = false;
       if (list[i] == "/" && i + 1 < list.size() && list[i + 1] == "/") comment = true;
       if (list[i] == "\"") string = !string;
-      if (!comment && !string && std::string("()[]{}").find(list[i]) != std::string::npos && list[i].size() == 1) brackets.push_back(i);
+      if (!comment && !string && std::string("()[]{}").find(list[i]) != std::string::npos &&
+          list[i].size() == 1)
+        brackets.push_back(i);
     }
     std::size_t at = random.pick(brackets);
     if (random.chance(0.5)) {

@@ -24,8 +24,10 @@ struct Analysed {
   sema::Program program;
 
   explicit Analysed(std::string text, const std::string& name = "test.pipe",
-                    const source::FileSystem& file_system = source::MemoryFileSystem(), std::size_t shown_errors = kShownErrors)
-      : file(context.locations.files().add(name, std::move(text))), program(sema::analyse(file, file_system, context, sink, shown_errors)) {}
+                    const source::FileSystem& file_system = source::MemoryFileSystem(),
+                    std::size_t shown_errors = kShownErrors)
+      : file(context.locations.files().add(name, std::move(text))),
+        program(sema::analyse(file, file_system, context, sink, shown_errors)) {}
 
   std::string report() const { return render_text(sink.sorted(), context.locations.files()); }
   std::vector<Code> codes() const {
@@ -42,32 +44,40 @@ struct Analysed {
   }
 };
 
-PIPER_FILE_TEST(SemaErrors, "tests/frontend/testdata/sema/errors", ".pipe", [](const test::FileTest& test) {
-  test::expect_findings(test, [&](const std::string& path, const std::string& source) {
-    Analysed analysed(source, path, source::RealFileSystem(), SIZE_MAX);  // files of many mistakes
-    std::vector<test::Finding> found = test::findings(analysed.sink, analysed.file);
-    for (test::Finding& each : found) each.message = test::without_library(std::move(each.message));
-    return found;
-  });
-});
+PIPER_FILE_TEST(SemaErrors, "tests/frontend/testdata/sema/errors", ".pipe",
+                [](const test::FileTest& test) {
+                  test::expect_findings(test, [&](const std::string& path,
+                                                  const std::string& source) {
+                    Analysed analysed(source, path, source::RealFileSystem(),
+                                      SIZE_MAX);  // files of many mistakes
+                    std::vector<test::Finding> found = test::findings(analysed.sink, analysed.file);
+                    for (test::Finding& each : found)
+                      each.message = test::without_library(std::move(each.message));
+                    return found;
+                  });
+                });
 
-PIPER_FILE_TEST(SemaValid, "tests/frontend/testdata/sema/valid", ".pipe", [](const test::FileTest& test) {
-  Analysed analysed(test.text, test.path);
-  EXPECT_TRUE(analysed.sink.empty()) << analysed.report();
-  EXPECT_TRUE(analysed.program.ok);
-});
+PIPER_FILE_TEST(SemaValid, "tests/frontend/testdata/sema/valid", ".pipe",
+                [](const test::FileTest& test) {
+                  Analysed analysed(test.text, test.path);
+                  EXPECT_TRUE(analysed.sink.empty()) << analysed.report();
+                  EXPECT_TRUE(analysed.program.ok);
+                });
 
 /// The programs of the language reference have no errors except for features that this version
 /// lacks; two of them are fragments that call models they do not contain.
-PIPER_FILE_TEST(SemaPrograms, "tests/frontend/testdata/parse/programs", ".pipe", [](const test::FileTest& test) {
-  Analysed analysed(test.text, test.path);
-  const bool complete = test.name == "gpt";
-  const bool fragment = test.name == "megatron" || test.name == "moe";
-  EXPECT_EQ(analysed.program.ok, complete) << analysed.report();
-  for (const Code code : analysed.codes()) {
-    EXPECT_TRUE(code == Code::not_available || (fragment && code == Code::unknown_name)) << analysed.report();
-  }
-});
+PIPER_FILE_TEST(
+    SemaPrograms, "tests/frontend/testdata/parse/programs", ".pipe",
+    [](const test::FileTest& test) {
+      Analysed analysed(test.text, test.path);
+      const bool complete = test.name == "gpt";
+      const bool fragment = test.name == "megatron" || test.name == "moe";
+      EXPECT_EQ(analysed.program.ok, complete) << analysed.report();
+      for (const Code code : analysed.codes()) {
+        EXPECT_TRUE(code == Code::not_available || (fragment && code == Code::unknown_name))
+            << analysed.report();
+      }
+    });
 
 TEST(SemaLibrary, EveryFileIsClean) {
   EXPECT_GE(sema::library_modules().size(), 10u);
@@ -97,14 +107,16 @@ TEST(SemaResult, NamesCallsAndTypesAreInTheNodes) {
   EXPECT_EQ(let.names[0].binding, 1u);  // behind the parameter
   EXPECT_EQ(call.referent, ast::Referent::function);
   EXPECT_EQ(call.target, 0u);
-  EXPECT_EQ(std::vector<std::int32_t>(call.matched.begin(), call.matched.end()), (std::vector<std::int32_t>{0, -1, 1}));
+  EXPECT_EQ(std::vector<std::int32_t>(call.matched.begin(), call.matched.end()),
+            (std::vector<std::int32_t>{0, -1, 1}));
   EXPECT_EQ(sema::type_of(call), sema::Type{sema::TypeKind::floating});
   const auto& n = llvm::cast<ast::NameExpr>(*call.args[0].value);
   EXPECT_EQ(n.referent, ast::Referent::local);
   EXPECT_EQ(n.target, 0u);
   const auto& base = llvm::cast<ast::NameExpr>(*call.args[1].value);
   EXPECT_EQ(base.referent, ast::Referent::param);
-  const auto& sum = llvm::cast<ast::BinaryExpr>(*llvm::cast<ast::ReturnStmt>(*g.body->statements[1]).value);
+  const auto& sum =
+      llvm::cast<ast::BinaryExpr>(*llvm::cast<ast::ReturnStmt>(*g.body->statements[1]).value);
   const auto& most = llvm::cast<ast::CallExpr>(*sum.right);
   EXPECT_EQ(static_cast<sema::Builtin>(most.target), sema::Builtin::number_max);
   EXPECT_EQ(most.rest.size(), 3u);
@@ -128,7 +140,8 @@ TEST(SemaResult, SelectorsAreLocalsOrLabels) {
   EXPECT_EQ(analysed.context.text(Symbol(stage.target)), "stage");
   EXPECT_EQ(analysed.context.text(Symbol(selector.coordinates[0].dimension.binding)), "mb");
   const auto& repeat = llvm::cast<ast::RepeatStmt>(*rank.body->statements[1]);
-  const auto& operand = llvm::cast<ast::NameExpr>(*llvm::cast<ast::StepStmt>(*repeat.body->statements[0]).step.members[0].op->operand);
+  const auto& operand = llvm::cast<ast::NameExpr>(
+      *llvm::cast<ast::StepStmt>(*repeat.body->statements[0]).step.members[0].op->operand);
   EXPECT_EQ(operand.referent, ast::Referent::local);
   EXPECT_EQ(operand.target, cursor.name.binding);
   EXPECT_EQ(analysed.program.functions[0].frame_size, 4u);  // p, m, r, a
@@ -155,7 +168,9 @@ TEST(SemaFiles, AUsedFileIsReadOnceAndItsOwnUsesAreNotPassedOn) {
   source::MemoryFileSystem files;
   files.add("dir/lib/a.pipe", "use b\ndef from_a(n: int) -> int { return from_b(n) }\n");
   files.add("dir/lib/b.pipe", "def from_b(n: int) -> int { return n }\n");
-  Analysed good("use lib.a\nuse lib.b\nuse lib.a\ndef f(n: int) -> int { return from_a(n) + from_b(n) }\n", "dir/main.pipe", files);
+  Analysed good(
+      "use lib.a\nuse lib.b\nuse lib.a\ndef f(n: int) -> int { return from_a(n) + from_b(n) }\n",
+      "dir/main.pipe", files);
   EXPECT_TRUE(good.program.ok) << good.report();
   EXPECT_EQ(good.program.modules.size(), 3u);
   EXPECT_EQ(good.program.modules[0]->uses.size(), 2u);
@@ -168,7 +183,8 @@ TEST(SemaFiles, DiagnosticsOfAUsedFileAreReportedThere) {
   files.add("a.pipe", "def f(n: int) -> int { return m }\n");
   Analysed analysed("use a\ndef g(n: int) -> int { return f(n) }\n", "main.pipe", files);
   ASSERT_EQ(analysed.codes(), std::vector<Code>{Code::unknown_name});
-  EXPECT_EQ(analysed.context.locations.files().name(analysed.sink.sorted()[0].range.file), "a.pipe");
+  EXPECT_EQ(analysed.context.locations.files().name(analysed.sink.sorted()[0].range.file),
+            "a.pipe");
   EXPECT_FALSE(analysed.program.ok);
 }
 
@@ -181,10 +197,12 @@ TEST(SemaRobust, ThousandsOfMistakesFitOnAPage) {
     for (std::size_t i = 0; i < kMistakes; ++i) text += before + std::to_string(i) + after;
     return text;
   };
-  for (const auto& [code, text] : std::vector<std::pair<Code, std::string>>{{Code::unreadable_file, repeated("use lost.file", "\n")},
-                                                                            {Code::unknown_module, repeated("use std.lost", "\n")},
-                                                                            {Code::unknown_name, repeated("mesh pair", "(p: lost)\n")},
-                                                                            {Code::unknown_name, "schedule s() {\n" + repeated("place model on lost", "\n") + "}\n"}}) {
+  for (const auto& [code, text] : std::vector<std::pair<Code, std::string>>{
+           {Code::unreadable_file, repeated("use lost.file", "\n")},
+           {Code::unknown_module, repeated("use std.lost", "\n")},
+           {Code::unknown_name, repeated("mesh pair", "(p: lost)\n")},
+           {Code::unknown_name,
+            "schedule s() {\n" + repeated("place model on lost", "\n") + "}\n"}}) {
     const Analysed analysed(text);
     std::vector<Code> expected(kShownErrors, code);
     expected.push_back(Code::errors_not_shown);
@@ -228,29 +246,39 @@ TEST(SemaForeign, NamesOfOtherLanguagesHaveHints) {
   for (const auto& [name, instead] : kRows) {
     SCOPED_TRACE(name);
     for (const bool type : {false, true}) {
-      Analysed analysed(type ? "def f(x: " + std::string(name) + ") -> int { return 1 }\n" : "def f() -> int { return " + std::string(name) + " }\n");
-      ASSERT_EQ(analysed.codes(), std::vector<Code>{type ? Code::unknown_type : Code::unknown_name}) << analysed.report();
+      Analysed analysed(type ? "def f(x: " + std::string(name) + ") -> int { return 1 }\n"
+                             : "def f() -> int { return " + std::string(name) + " }\n");
+      ASSERT_EQ(analysed.codes(), std::vector<Code>{type ? Code::unknown_type : Code::unknown_name})
+          << analysed.report();
       EXPECT_EQ(analysed.sink.sorted().front().hint, instead);
     }
   }
 }
 
 TEST(SemaForeign, APassIsNoFunction) {
-  for (const auto& [call, hint] : {std::pair{"forward(stage[r], mb[i])", "a pass is not called like a function: write `F stage[r] mb[i]`"},
-                                   std::pair{"bwd(a)", "a pass is not called like a function: write `B a`"}}) {
-    Analysed analysed("def g(a: cursor, r: int, i: int) -> steps { F a; " + std::string(call) + " }\n");
+  for (const auto& [call, hint] :
+       {std::pair{"forward(stage[r], mb[i])",
+                  "a pass is not called like a function: write `F stage[r] mb[i]`"},
+        std::pair{"bwd(a)", "a pass is not called like a function: write `B a`"}}) {
+    Analysed analysed("def g(a: cursor, r: int, i: int) -> steps { F a; " + std::string(call) +
+                      " }\n");
     ASSERT_EQ(analysed.codes(), std::vector<Code>{Code::unknown_name}) << analysed.report();
     EXPECT_EQ(analysed.sink.sorted().front().hint, hint);
   }
-  Analysed own("def forward(a: cursor) -> steps { F a }\ndef g(a: cursor) -> steps { forward(a) }\n");
+  Analysed own(
+      "def forward(a: cursor) -> steps { F a }\ndef g(a: cursor) -> steps { forward(a) }\n");
   EXPECT_TRUE(own.sink.empty()) << own.report();
 }
 
 TEST(SemaHints, ASettingThatIsCutShort) {
-  for (const auto& [word, meant] : {std::pair{"opt", "did you mean `optim`?"}, std::pair{"ste", "did you mean `steps`?"}, std::pair{"held", "did you mean `held_out`?"},
-                                    std::pair{"d", "it has `data`, `device`, `dtype`, `held_out`, `optim`, `seed`, `steps`"}}) {
-    Analysed analysed("use std.models.mlp\nmesh m(p: 1)\ntrain t = mlp(layers: 1, features: 2, hidden: 2, classes: 2) on m {\n    " + std::string(word) + ": 3\n}\n", "test.pipe",
-                      source::RealFileSystem());
+  for (const auto& [word, meant] :
+       {std::pair{"opt", "did you mean `optim`?"}, std::pair{"ste", "did you mean `steps`?"},
+        std::pair{"held", "did you mean `held_out`?"},
+        std::pair{"d", "it has `data`, `device`, `dtype`, `held_out`, `optim`, `seed`, `steps`"}}) {
+    Analysed analysed(
+        "use std.models.mlp\nmesh m(p: 1)\ntrain t = mlp(layers: 1, features: 2, hidden: 2, classes: 2) on m {\n    " +
+            std::string(word) + ": 3\n}\n",
+        "test.pipe", source::RealFileSystem());
     ASSERT_EQ(analysed.codes(), std::vector<Code>{Code::unknown_setting}) << analysed.report();
     EXPECT_EQ(analysed.sink.sorted().front().hint, meant);
   }
@@ -258,19 +286,22 @@ TEST(SemaHints, ASettingThatIsCutShort) {
 
 /// The steps of a block that stand outside of a rank are one mistake.
 TEST(SemaHints, StepsOutsideOfARankAreToldOnce) {
-  Analysed analysed("schedule s() {\n    order {\n        F stage[0]\n        F stage[1]\n        B stage[1]\n    }\n}\n");
+  Analysed analysed(
+      "schedule s() {\n    order {\n        F stage[0]\n        F stage[1]\n        B stage[1]\n    }\n}\n");
   EXPECT_EQ(analysed.codes(), std::vector<Code>{Code::misplaced_statement}) << analysed.report();
   EXPECT_FALSE(analysed.program.ok);
 }
 
 TEST(SemaPages, EveryCodeIsInATestFile) {
   std::string all;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator("tests/frontend/testdata/sema/errors")) {
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator("tests/frontend/testdata/sema/errors")) {
     if (entry.path().extension() == ".pipe") all += test::read_text(entry.path()).value_or("");
   }
   for (const CodeInfo& info : all_codes()) {
     if (!belongs_here(info.code)) continue;
-    EXPECT_NE(all.find(" " + code_text(info.code) + ":"), std::string::npos) << code_text(info.code);
+    EXPECT_NE(all.find(" " + code_text(info.code) + ":"), std::string::npos)
+        << code_text(info.code);
   }
 }
 
@@ -278,28 +309,26 @@ TEST(SemaPages, EveryCodeIsInATestFile) {
 /// parser reports.
 TEST(SemaRobust, DamagedPrograms) {
   std::vector<std::string> texts;
-  for (const char* folder : {"tests/frontend/testdata/sema", "tests/frontend/testdata/parse/programs", "stdlib"}) {
+  for (const char* folder :
+       {"tests/frontend/testdata/sema", "tests/frontend/testdata/parse/programs", "stdlib"}) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-      if (entry.path().extension() == ".pipe") texts.push_back(test::read_text(entry.path()).value_or(""));
+      if (entry.path().extension() == ".pipe")
+        texts.push_back(test::read_text(entry.path()).value_or(""));
     }
   }
   std::sort(texts.begin(), texts.end());
-  std::vector<std::string> words = {"stage", "mb", "F", "BW", "(", ")", "[", "]", "{", "}", ":", ",", ".", "=", "&", "..", "by", "if", "in", "0", "model"};
+  std::vector<std::string> words = {"stage", "mb", "F",  "BW", "(",  ")", "[",
+                                    "]",     "{",  "}",  ":",  ",",  ".", "=",
+                                    "&",     "..", "by", "if", "in", "0", "model"};
   test::for_each_case(600, [&](test::Random& random) {
     std::string text = random.pick(texts);
     const int edits = static_cast<int>(random.between(1, 4));
     for (int i = 0; i < edits && !text.empty(); ++i) {
       const std::size_t at = random.below(text.size());
       switch (random.below(4)) {
-        case 0:
-          text.resize(at);
-          break;
-        case 1:
-          text.erase(at, random.below(12) + 1);
-          break;
-        case 2:
-          text.insert(at, " " + random.pick(words) + " ");
-          break;
+        case 0: text.resize(at); break;
+        case 1: text.erase(at, random.below(12) + 1); break;
+        case 2: text.insert(at, " " + random.pick(words) + " "); break;
         default: {
           const std::size_t from = random.below(text.size());
           text.insert(at, text.substr(from, random.below(40)));
@@ -315,7 +344,8 @@ TEST(SemaRobust, DamagedPrograms) {
 // The page of the language reference has every signature as it is, and every name that is refused.
 TEST(Builtins, StandInTheLanguageReference) {
   const std::string page = test::read_text("grammar/builtins.md").value_or("");
-#define BUILTIN(id, signature) EXPECT_NE(page.find("    " signature "\n"), std::string::npos) << signature;
+#define BUILTIN(id, signature) \
+  EXPECT_NE(page.find("    " signature "\n"), std::string::npos) << signature;
 #define UNAVAILABLE(name, instead) EXPECT_NE(page.find("`" #name "`"), std::string::npos) << #name;
 #include "frontend/sema/builtins.def"
 #undef BUILTIN

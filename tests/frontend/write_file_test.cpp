@@ -17,7 +17,9 @@ namespace fs = std::filesystem;
 
 TEST(WriteFile, ReplacesWhatIsThere) {
   const TemporaryFolder folder;
-  const std::string path = folder.write("a.txt", "old"), link = (folder.path() / "link.txt").string(), fresh = (folder.path() / "fresh.txt").string();
+  const std::string path = folder.write("a.txt", "old"),
+                    link = (folder.path() / "link.txt").string(),
+                    fresh = (folder.path() / "fresh.txt").string();
   fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read);
   const fs::perms before = fs::status(path).permissions();
   fs::create_symlink("a.txt", link);
@@ -42,7 +44,8 @@ TEST(WriteFile, SaysWhatItCannot) {
 
 TEST(WriteFile, LooksWithoutWriting) {
   const TemporaryFolder folder;
-  const std::string path = folder.write("a.txt", "old"), fresh = (folder.path() / "fresh.txt").string();
+  const std::string path = folder.write("a.txt", "old"),
+                    fresh = (folder.path() / "fresh.txt").string();
   EXPECT_FALSE(source::check_writable(path));
   EXPECT_EQ(read_text(path), "old");
   EXPECT_FALSE(source::check_writable(fresh));

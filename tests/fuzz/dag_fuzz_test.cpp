@@ -14,7 +14,9 @@
 namespace piper::test {
 namespace {
 
-constexpr dag::Level kLevels[] = {dag::Level::built, dag::Level::split, dag::Level::placed, dag::Level::communicating, dag::Level::ordered, dag::Level::planned};
+constexpr dag::Level kLevels[] = {dag::Level::built,   dag::Level::split,
+                                  dag::Level::placed,  dag::Level::communicating,
+                                  dag::Level::ordered, dag::Level::planned};
 
 /// The text of a small random program at a level, with its directives.
 std::string random_text(Random& random, dag::Level level) {
@@ -55,24 +57,30 @@ void follow(const std::string& text, Reached& reached) {
   DiagnosticSink other_sink(other.locations);
   const FileId again_file = other.locations.files().add("again.pir", printed);
   std::vector<directive::Directive> again_directives;
-  const std::optional<dag::Dag> again = dag::parse(again_file, other, other_sink, &again_directives);
+  const std::optional<dag::Dag> again =
+      dag::parse(again_file, other, other_sink, &again_directives);
   ASSERT_TRUE(again) << render_text(other_sink.sorted(), other.locations.files()) << printed;
   EXPECT_EQ(print(*again, again_directives), printed);
-  const bool legal = verify::verify(*dag, sink) && verify::verify_workspaces(*dag, backend::workspace_bytes(), sink);
+  const bool legal = verify::verify(*dag, sink) &&
+                     verify::verify_workspaces(*dag, backend::workspace_bytes(), sink);
   ASSERT_EQ(legal, !sink.has_errors()) << words();
   if (!legal) return;
   ++reached.verified;
   run_plan(*dag, sink, reached);
 }
 
-const std::vector<std::string> kWords = {"(", ")", "[", "]", "{", "}", ",", ":", "%", "+", "-", "on", "after", "previous", "reads", "writes", "uses", "from", "to", "loc", "F", "B", "BI", "BW",
-                                         "param", "grad", "f32", "i64", "f64", "send", "recv", "update", "norm", "report", "compute", "mb", "stage"};
+const std::vector<std::string> kWords = {
+    "(",    ")",      "[",     "]",        "{",       "}",      ",",    ":",    "%",   "+",
+    "-",    "on",     "after", "previous", "reads",   "writes", "uses", "from", "to",  "loc",
+    "F",    "B",      "BI",    "BW",       "param",   "grad",   "f32",  "i64",  "f64", "send",
+    "recv", "update", "norm",  "report",   "compute", "mb",     "stage"};
 
 TEST(DagFuzz, DamagedTextsOfEveryLevel) {
   Reached reached;
   constexpr int kCases = 200;
   for_each_case(kCases, [&](Random& random) {
-    const dag::Level level = random.chance(0.4) ? dag::Level::planned : kLevels[random.below(std::size(kLevels))];
+    const dag::Level level =
+        random.chance(0.4) ? dag::Level::planned : kLevels[random.below(std::size(kLevels))];
     const std::string legal = random_text(random, level);
     // Half of the time the tables behind the bodies, where a plan's meaning is.
     Damage damage{.edits = 2, .words = kWords};
@@ -88,14 +96,22 @@ TEST(DagFuzz, DamagedTextsOfEveryLevel) {
 }
 
 TEST(DagFuzz, DamagedDirectives) {
-  const std::vector<std::string> words = {"partition", "split", "place", "replicate", "stream", "require", "order", "rank", "trim", "fill", "compact", "squeeze", "with", "window", "bucket", "zero",
-                                          "priority", "sizes", "into", "over", "on", "in", "model", "stage", "mb", "F", "BW", "&", "(", ")", "[", "]", "{", "}", ";", ",", ".reduce", ".send", "<=", "else"};
+  const std::vector<std::string> words = {
+      "partition", "split", "place",   "replicate", "stream",  "require", "order",  "rank",
+      "trim",      "fill",  "compact", "squeeze",   "with",    "window",  "bucket", "zero",
+      "priority",  "sizes", "into",    "over",      "on",      "in",      "model",  "stage",
+      "mb",        "F",     "BW",      "&",         "(",       ")",       "[",      "]",
+      "{",         "}",     ";",       ",",         ".reduce", ".send",   "<=",     "else"};
   Reached reached;
   for_each_case(120, [&](Random& random) {
     const std::string legal = random_text(random, dag::Level::split);
     const std::size_t begin = legal.find("\ndirectives {"), end = legal.find("\nbody ", begin);
     ASSERT_NE(begin, std::string::npos) << legal;
-    const std::string text = damaged(legal, random, {.edits = 3, .words = words, .begin = begin, .end = std::min(end, legal.find("\ngraph {"))});
+    const std::string text = damaged(legal, random,
+                                     {.edits = 3,
+                                      .words = words,
+                                      .begin = begin,
+                                      .end = std::min(end, legal.find("\ngraph {"))});
     SCOPED_TRACE(text);
     follow(text, reached);
   });

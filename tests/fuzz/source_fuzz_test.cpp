@@ -16,8 +16,12 @@
 namespace piper::test {
 namespace {
 
-const std::vector<std::string> kWords = {"F", "B", "BI", "BW", "pp", "dp", "model", "stage", "mb", "copy", "net", "x", "wide", "batch", "seq", "r", "s", "c0", "&", "{", "}", "[", "]", "(", ")",
-                                         "..", "repeat", "at", "if", "order", "rank", "place", "split", "partition", "replicate", "loss", "weight", "region", "@", "+", "let", "return"};
+const std::vector<std::string> kWords = {
+    "F",      "B",      "BI",    "BW",   "pp",    "dp",    "model",     "stage",     "mb",
+    "copy",   "net",    "x",     "wide", "batch", "seq",   "r",         "s",         "c0",
+    "&",      "{",      "}",     "[",    "]",     "(",     ")",         "..",        "repeat",
+    "at",     "if",     "order", "rank", "place", "split", "partition", "replicate", "loss",
+    "weight", "region", "@",     "+",    "let",   "return"};
 
 // A number, so that this does not count as a test that provokes the code.
 constexpr int kCompilerBug = 4009;
@@ -51,12 +55,14 @@ void follow(const std::string& text, Reached& reached) {
     options.workspace_bytes = backend::workspace_bytes();
     const auto dag = test::compile(lowered->model, strategy, own, options);
     ASSERT_EQ(dag.has_value(), !own.has_errors()) << report();
-    for (const Diagnostic& diagnostic : own.sorted()) EXPECT_NE(static_cast<int>(diagnostic.code), kCompilerBug) << report();
+    for (const Diagnostic& diagnostic : own.sorted())
+      EXPECT_NE(static_cast<int>(diagnostic.code), kCompilerBug) << report();
     if (!dag) continue;
     ++reached.planned;
     EXPECT_TRUE(verify::verify(*dag, own)) << report();
     if (!runs_quickly(*dag)) continue;
-    const auto job = backend::make_job(*dag, nullptr, {.engine = backend::Engine::interpreter}, own);
+    const auto job =
+        backend::make_job(*dag, nullptr, {.engine = backend::Engine::interpreter}, own);
     ASSERT_TRUE(job) << report();
     if (run_a_step(*job)) ++reached.ran;
   }
@@ -109,8 +115,10 @@ TEST(RandomPrograms, DrawEveryDirective) {
   for_each_case(200, [&](Random& random) {
     if (missing.empty()) return;
     Context context;
-    for (const directive::Directive& line : random_program(context, random, {.order = false}).strategy.directives) {
-      if (const directive::DirectiveRow* row = directive::find_row(line)) missing.erase(row->keyword);
+    for (const directive::Directive& line :
+         random_program(context, random, {.order = false}).strategy.directives) {
+      if (const directive::DirectiveRow* row = directive::find_row(line))
+        missing.erase(row->keyword);
     }
   });
   if (case_options().count > 0) return;
@@ -121,7 +129,8 @@ TEST(SourceFuzz, BytesOfAnyKind) {
   Reached reached;
   for_each_case(60, [&](Random& random) {
     std::string text;
-    for (std::int64_t count = random.between(0, 400); count > 0; --count) text += static_cast<char>(random.chance(0.3) ? random.below(256) : 32 + random.below(95));
+    for (std::int64_t count = random.between(0, 400); count > 0; --count)
+      text += static_cast<char>(random.chance(0.3) ? random.below(256) : 32 + random.below(95));
     SCOPED_TRACE(text);
     follow(text, reached);
   });
@@ -130,8 +139,17 @@ TEST(SourceFuzz, BytesOfAnyKind) {
 /// Nesting within the parser's bound passes every later phase.
 TEST(SourceFuzz, NestingOfAnyDepth) {
   Reached reached;
-  const std::vector<std::pair<std::string, std::string>> kForms = {{"if true { ", " }"}, {"for i in 0..1 { ", " }"}, {"F a & { ", " }"}, {"region r { ", " }"}, {"[", "]"}, {"f(", ")"},
-                                                                    {"-", ""}, {"stage[", "]"}, {"not ", ""}, {"if a then ", " else b"}, {"1 + ", ""}};
+  const std::vector<std::pair<std::string, std::string>> kForms = {{"if true { ", " }"},
+                                                                   {"for i in 0..1 { ", " }"},
+                                                                   {"F a & { ", " }"},
+                                                                   {"region r { ", " }"},
+                                                                   {"[", "]"},
+                                                                   {"f(", ")"},
+                                                                   {"-", ""},
+                                                                   {"stage[", "]"},
+                                                                   {"not ", ""},
+                                                                   {"if a then ", " else b"},
+                                                                   {"1 + ", ""}};
   for (const auto& [open, close] : kForms) {
     for (const int depth : {60, 390, 1000}) {
       for (const char* around : {"schedule s(p: axis) { ", "param p = "}) {
@@ -149,8 +167,34 @@ TEST(SourceFuzz, NestingOfAnyDepth) {
 TEST(SourceFuzz, ValuesFromTheCommandLine) {
   const std::vector<LibraryDeclaration> schedules = library_schedules();
   ASSERT_GE(schedules.size(), 7u);
-  const std::vector<std::string> values = {"0", "1", "2", "3", "4", "5", "8", "-1", "", " ", "2 ", "0x10", "1e3", "1.5", "nan", "true", "\"a\"", "[1, 2]", "p", "4;", "9223372036854775807",
-                                           "9223372036854775808", "-9223372036854775808", "4294967296", "100000000000", "1KiB", std::string(5000, '7'), std::string("\0\xff", 2)};
+  const std::vector<std::string> values = {"0",
+                                           "1",
+                                           "2",
+                                           "3",
+                                           "4",
+                                           "5",
+                                           "8",
+                                           "-1",
+                                           "",
+                                           " ",
+                                           "2 ",
+                                           "0x10",
+                                           "1e3",
+                                           "1.5",
+                                           "nan",
+                                           "true",
+                                           "\"a\"",
+                                           "[1, 2]",
+                                           "p",
+                                           "4;",
+                                           "9223372036854775807",
+                                           "9223372036854775808",
+                                           "-9223372036854775808",
+                                           "4294967296",
+                                           "100000000000",
+                                           "1KiB",
+                                           std::string(5000, '7'),
+                                           std::string("\0\xff", 2)};
   for_each_case(150, [&](Random& random) {
     Context context;
     DiagnosticSink sink(context.locations);
@@ -162,19 +206,23 @@ TEST(SourceFuzz, ValuesFromTheCommandLine) {
     std::vector<lower::Override> overrides;
     std::string trace = name;
     for (std::int64_t count = random.between(0, 4); count > 0; --count) {
-      const std::string parameter = random.pick(std::vector<std::string>{"p", "p", "m", "m", "v", "group", "x", ""});
+      const std::string parameter =
+          random.pick(std::vector<std::string>{"p", "p", "m", "m", "v", "group", "x", ""});
       overrides.push_back({parameter, random.pick(values)});
       trace += " -D " + parameter + "=" + overrides.back().value;
     }
     SCOPED_TRACE(trace);
-    auto lowered = lower::lower_schedule(program, program.find_schedule(name), overrides, context, sink);
-    ASSERT_EQ(lowered.has_value(), !sink.has_errors()) << render_text(sink.sorted(), context.locations.files());
+    auto lowered =
+        lower::lower_schedule(program, program.find_schedule(name), overrides, context, sink);
+    ASSERT_EQ(lowered.has_value(), !sink.has_errors())
+        << render_text(sink.sorted(), context.locations.files());
     if (!lowered || lowered->strategy.mesh.devices() > 64) return;
     passes::Options options;
     const auto dag = test::compile(lowered->model, lowered->strategy, sink, options);
     ASSERT_EQ(dag.has_value(), !sink.has_errors());
     if (dag) {
-      EXPECT_TRUE(verify::verify(*dag, sink)) << render_text(sink.sorted(), context.locations.files());
+      EXPECT_TRUE(verify::verify(*dag, sink))
+          << render_text(sink.sorted(), context.locations.files());
     }
   });
 }

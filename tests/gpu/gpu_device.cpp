@@ -12,8 +12,11 @@ namespace piper::test {
 
 using backend::cuda::Nvrtc;
 
-GpuDevice::GpuDevice(std::shared_ptr<const Nvrtc> nvrtc, std::string architecture, runtime::cuda::GpuChoice choice)
-    : nvrtc_(std::move(nvrtc)), architecture_(std::move(architecture)), choice_(std::move(choice)) {}
+GpuDevice::GpuDevice(std::shared_ptr<const Nvrtc> nvrtc, std::string architecture,
+                     runtime::cuda::GpuChoice choice)
+    : nvrtc_(std::move(nvrtc)),
+      architecture_(std::move(architecture)),
+      choice_(std::move(choice)) {}
 
 std::unique_ptr<runtime::cuda::Driver> GpuDevice::open() {
   runtime::Failure failure;
@@ -45,7 +48,8 @@ std::unique_ptr<GpuDevice> find_gpu(std::string& reason) {
   runtime::cuda::set_driver_defaults();
   const backend::cuda::Devices devices = backend::cuda::find_devices();
   if (devices.gpus.empty()) {
-    reason = "no GPU: " + (devices.driver.reason.empty() ? "the driver lists none" : devices.driver.reason);
+    reason = "no GPU: " +
+             (devices.driver.reason.empty() ? "the driver lists none" : devices.driver.reason);
     return nullptr;
   }
   std::string why;
@@ -56,13 +60,15 @@ std::unique_ptr<GpuDevice> find_gpu(std::string& reason) {
   }
   runtime::cuda::GpuChoice choice;
   choice.least_version = nvrtc->major() * 1000;
-  if (backend::cuda::open_library(environment, "libcublasLt.so", {}, choice.cublas_lt, why) == nullptr) {
+  if (backend::cuda::open_library(environment, "libcublasLt.so", {}, choice.cublas_lt, why) ==
+      nullptr) {
     reason = "no cuBLASLt: " + why;
     return nullptr;
   }
   const backend::cuda::Found torch = backend::cuda::find_torch_cuda(environment);
   const std::string plugins = std::filesystem::canonical("/proc/self/exe").parent_path().string();
-  choice.torch = {runtime::torch_plugin_path({.plugin_folder = plugins}), torch.path, torch.version, torch.reason, choice.gpu};
+  choice.torch = {runtime::torch_plugin_path({.plugin_folder = plugins}), torch.path, torch.version,
+                  torch.reason, choice.gpu};
   return std::make_unique<GpuDevice>(nvrtc, devices.gpus.front().capability, choice);
 }
 

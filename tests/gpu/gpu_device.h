@@ -12,11 +12,14 @@ namespace piper::test {
 
 class GpuDevice final : public TestDevice {
  public:
-  GpuDevice(std::shared_ptr<const backend::cuda::Nvrtc> nvrtc, std::string architecture, runtime::cuda::GpuChoice choice);
+  GpuDevice(std::shared_ptr<const backend::cuda::Nvrtc> nvrtc, std::string architecture,
+            runtime::cuda::GpuChoice choice);
 
   bool is_host() const override { return false; }
   std::unique_ptr<runtime::cuda::Driver> open() override;
-  std::string build(const backend::cuda::KernelSet& kernels) override { return compiled(kernels.source()); }
+  std::string build(const backend::cuda::KernelSet& kernels) override {
+    return compiled(kernels.source());
+  }
   std::string build_own() override { return compiled(backend::cuda::runtime_kernels_source()); }
   /// Compiles each source once in a process.
   std::string compiled(const std::string& source) const;

@@ -22,7 +22,8 @@ struct Bound {
   double bound;
 };
 /// f32: sums in another order. bf16: that rounds some results to a neighbour, 2^-8 away.
-constexpr Bound kBounds[] = {{tensor::DType::f64, 1e-10}, {tensor::DType::f32, 1e-3}, {tensor::DType::bf16, 0x1p-6}};
+constexpr Bound kBounds[] = {
+    {tensor::DType::f64, 1e-10}, {tensor::DType::f32, 1e-3}, {tensor::DType::bf16, 0x1p-6}};
 
 class Gpu : public testing::Test {
  protected:
@@ -53,7 +54,8 @@ class GpuLaws : public Gpu {
     context_ = gpu->open();
     laws_ = std::make_unique<PlannedLaws>();
     for (const Bound& bound : kBounds) {
-      const auto add_all = [&](std::vector<LawCase>& to, const std::vector<const PlannedLaw*>& added) {
+      const auto add_all = [&](std::vector<LawCase>& to,
+                               const std::vector<const PlannedLaw*>& added) {
         for (const PlannedLaw* each : added) to.push_back({each, bound.bound});
       };
       mlp_.push_back({&laws_->add("mlp", kMlp, bound.dtype), bound.bound});
@@ -61,9 +63,13 @@ class GpuLaws : public Gpu {
       add_all(library_, laws_->add_library(bound.dtype));
     }
     efficient_ = {&laws_->add("attention", kAttention, tensor::DType::f32), 1e-3};
-    for (const auto& [heads, kv, width, seq] : {std::tuple{2, 2, 64, 128}, {4, 2, 64, 96}, {2, 1, 128, 192}, {2, 2, 128, 512}}) {
-      const std::string what = std::to_string(heads) + " heads of " + std::to_string(width) + " over " + std::to_string(kv) + ", " + std::to_string(seq) + " positions";
-      flash_.push_back({&laws_->add(what, flash_source(heads, kv, width, seq), tensor::DType::bf16), 0x1p-5});
+    for (const auto& [heads, kv, width, seq] :
+         {std::tuple{2, 2, 64, 128}, {4, 2, 64, 96}, {2, 1, 128, 192}, {2, 2, 128, 512}}) {
+      const std::string what = std::to_string(heads) + " heads of " + std::to_string(width) +
+                               " over " + std::to_string(kv) + ", " + std::to_string(seq) +
+                               " positions";
+      flash_.push_back(
+          {&laws_->add(what, flash_source(heads, kv, width, seq), tensor::DType::bf16), 0x1p-5});
     }
     laws_->build(*gpu);
   }
@@ -116,7 +122,8 @@ TEST_F(GpuLaws, EverySchedule) {
 TEST_F(GpuLaws, FlashAttention) {
   skip_without_torch();
   if (IsSkipped()) return;
-  for (const LawCase& each : flash_) EXPECT_GE(compare(each, true), std::uint64_t{2 * 2 * 2 * kLawSteps}) << each.law->what;
+  for (const LawCase& each : flash_)
+    EXPECT_GE(compare(each, true), std::uint64_t{2 * 2 * 2 * kLawSteps}) << each.law->what;
 }
 
 TEST_F(GpuLaws, EfficientAttention) {
@@ -128,20 +135,24 @@ TEST_F(GpuLaws, EfficientAttention) {
 /// Graphs give the bits of steps that are enqueued action by action, and the driver takes all that
 /// a step has.
 TEST_F(GpuLaws, StepsAreCaptured) {
-  const auto offloads = std::find_if(lines_.begin(), lines_.end(), [](const LawCase& each) { return each.law->what.starts_with("offload"); });
+  const auto offloads = std::find_if(lines_.begin(), lines_.end(), [](const LawCase& each) {
+    return each.law->what.starts_with("offload");
+  });
   ASSERT_NE(offloads, lines_.end());
   const auto job = offloads->law->law->program->make_job(laws_->options());
   ASSERT_TRUE(job);
   const auto losses = [&](bool graphs) {
     std::vector<double> found;
     runtime::Failure failure;
-    const auto executor = executors_on(laws_->images(), drivers())(*job, with_graphs(graphs), failure);
+    const auto executor =
+        executors_on(laws_->images(), drivers())(*job, with_graphs(graphs), failure);
     EXPECT_TRUE(executor) << describe(failure);
     if (!executor) return found;
-    const runtime::RunResult result = executor->run(runtime::Phase::training, 8, [&](const runtime::StepRecord& step) {
-      found.push_back(step.loss);
-      return std::nullopt;
-    });
+    const runtime::RunResult result =
+        executor->run(runtime::Phase::training, 8, [&](const runtime::StepRecord& step) {
+          found.push_back(step.loss);
+          return std::nullopt;
+        });
     EXPECT_EQ(result.ended, runtime::Ended::finished);
     for (const runtime::Failure& warning : executor->warnings()) ADD_FAILURE() << describe(warning);
     return found;
@@ -155,7 +166,8 @@ TEST_F(GpuLaws, StepsAreCaptured) {
 /// Between several GPUs it is tried by hand (README.md).
 TEST_F(Gpu, NcclWithOneRank) {
   std::string path, reason;
-  if (backend::cuda::open_library(cuda_environment(), "libnccl.so", {}, path, reason) == nullptr) GTEST_SKIP() << "no NCCL: " << reason;
+  if (backend::cuda::open_library(cuda_environment(), "libnccl.so", {}, path, reason) == nullptr)
+    GTEST_SKIP() << "no NCCL: " << reason;
   namespace cuda = runtime::cuda;
   runtime::Failure failure;
   const auto driver = drivers()();
@@ -163,10 +175,14 @@ TEST_F(Gpu, NcclWithOneRank) {
   ASSERT_TRUE(driver && nccl) << describe(failure);
   const auto settle = [&](cuda::NcclCommunicator communicator) {
     cuda::NcclResult state = cuda::kNcclInProgress;
-    while (nccl->state(communicator, &state) == cuda::kNcclSuccess && state == cuda::kNcclInProgress) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    while (nccl->state(communicator, &state) == cuda::kNcclSuccess &&
+           state == cuda::kNcclInProgress)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return state;
   };
-  const auto fine = [](cuda::NcclResult result) { return result == cuda::kNcclSuccess || result == cuda::kNcclInProgress; };
+  const auto fine = [](cuda::NcclResult result) {
+    return result == cuda::kNcclSuccess || result == cuda::kNcclInProgress;
+  };
   cuda::NcclId id{};
   ASSERT_EQ(nccl->make_id(&id), cuda::kNcclSuccess);
   cuda::NcclCommunicator communicator = nullptr;
@@ -184,11 +200,14 @@ TEST_F(Gpu, NcclWithOneRank) {
   const auto finish = [&] {
     ASSERT_EQ(driver->record(event, stream), cuda::kSuccess);
     cuda::Status status = cuda::kNotReady;
-    while ((status = driver->query(event)) == cuda::kNotReady) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    while ((status = driver->query(event)) == cuda::kNotReady)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     ASSERT_EQ(status, cuda::kSuccess) << driver->text_of(status);
   };
   for (const bool captured : {false, true}) {
-    for (const cuda::NcclKind kind : {cuda::NcclKind::all_reduce, cuda::NcclKind::broadcast, cuda::NcclKind::reduce, cuda::NcclKind::reduce_scatter, cuda::NcclKind::all_gather}) {
+    for (const cuda::NcclKind kind :
+         {cuda::NcclKind::all_reduce, cuda::NcclKind::broadcast, cuda::NcclKind::reduce,
+          cuda::NcclKind::reduce_scatter, cuda::NcclKind::all_gather}) {
       SCOPED_TRACE(std::string(cuda::name_of(kind)) + (captured ? " in a graph" : ""));
       double& from = *reinterpret_cast<double*>(host);
       double& to = *reinterpret_cast<double*>(host + 256);
@@ -199,7 +218,8 @@ TEST_F(Gpu, NcclWithOneRank) {
         ASSERT_EQ(driver->begin_capture(stream), cuda::kSuccess);
       }
       ASSERT_EQ(driver->copy(stream, device, host, 8), cuda::kSuccess);
-      const cuda::NcclResult called = nccl->enqueue(communicator, stream, {kind, device, device + 256, 1, PIPER_F64, 0});
+      const cuda::NcclResult called =
+          nccl->enqueue(communicator, stream, {kind, device, device + 256, 1, PIPER_F64, 0});
       ASSERT_TRUE(fine(called)) << nccl->text_of(called, communicator);
       ASSERT_EQ(settle(communicator), cuda::kNcclSuccess);
       ASSERT_EQ(driver->copy(stream, host + 256, device + 256, 8), cuda::kSuccess);
@@ -229,13 +249,22 @@ void fail_on_the_device() {
   LawRunOptions options;
   options.kernels = &kernels;
   const auto job = gpu && law.program && *law.program ? law.program->make_job(options) : nullptr;
-  const std::string stopping = "#define piper_check piper_check_of_the_runtime\n" + backend::cuda::runtime_kernels_source() +
-                               "#undef piper_check\nextern \"C\" __global__ void piper_check(const int64_t*, int64_t, int64_t, int64_t, uint32_t, piper_finding*) { asm(\"trap;\"); }\n";
+  const std::string stopping =
+      "#define piper_check piper_check_of_the_runtime\n" + backend::cuda::runtime_kernels_source() +
+      "#undef piper_check\nextern \"C\" __global__ void piper_check(const int64_t*, int64_t, int64_t, int64_t, uint32_t, piper_finding*) { asm(\"trap;\"); }\n";
   runtime::Failure failure;
-  const auto executor = job ? executors_on({gpu->compiled(kernels.source()), gpu->compiled(stopping)}, [&] { return gpu->open(); })(*job, {}, failure) : nullptr;
-  if (executor) failure = executor->run(runtime::Phase::training, 2).failure.value_or(runtime::Failure());
-  std::fprintf(stderr, "P%u at line %u: %s\n", failure.code, failure.place.line, describe(failure).c_str());
-  _exit(failure.code == runtime::kCudaKernelFailed && failure.place.action == "F.stage0.mb0" && failure.place.line > 0 ? 0 : 1);
+  const auto executor =
+      job ? executors_on({gpu->compiled(kernels.source()), gpu->compiled(stopping)},
+                         [&] { return gpu->open(); })(*job, {}, failure)
+          : nullptr;
+  if (executor)
+    failure = executor->run(runtime::Phase::training, 2).failure.value_or(runtime::Failure());
+  std::fprintf(stderr, "P%u at line %u: %s\n", failure.code, failure.place.line,
+               describe(failure).c_str());
+  _exit(failure.code == runtime::kCudaKernelFailed && failure.place.action == "F.stage0.mb0" &&
+                failure.place.line > 0
+            ? 0
+            : 1);
 }
 
 using GpuDeathTest = Gpu;

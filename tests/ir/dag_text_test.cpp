@@ -15,9 +15,12 @@
 namespace piper::test {
 namespace {
 
-const std::vector<std::string> kLegal = {"built", "split", "placed", "communicating", "ordered", "planned", "replicated", "held_out"};
+const std::vector<std::string> kLegal = {"built",   "split",   "placed",     "communicating",
+                                         "ordered", "planned", "replicated", "held_out"};
 
-std::string legal(const std::string& name) { return *read_text("tests/verify/testdata/legal/" + name + ".pir"); }
+std::string legal(const std::string& name) {
+  return *read_text("tests/verify/testdata/legal/" + name + ".pir");
+}
 
 /// One error stands in each file, under its column.
 PIPER_FILE_TEST(DagTextErrors, "tests/ir/testdata/dag_text", ".pir", [](const FileTest& test) {
@@ -38,7 +41,8 @@ void expect_sane(const std::string& text) {
   const std::optional<dag::Dag> dag = dag::parse(text, context, sink);
   if (!dag) {
     EXPECT_EQ(sink.error_count(), 1u);
-    for (const Diagnostic& diagnostic : sink.sorted()) EXPECT_TRUE(diagnostic.range.valid()) << diagnostic.message;
+    for (const Diagnostic& diagnostic : sink.sorted())
+      EXPECT_TRUE(diagnostic.range.valid()) << diagnostic.message;
     return;
   }
   EXPECT_TRUE(sink.empty());
@@ -89,18 +93,10 @@ TEST(DagTextFuzz, ChangedBytes) {
     for (std::uint64_t n = 1 + random.below(4); n > 0; --n) {
       const std::size_t at = random.below(text.size());
       switch (random.below(4)) {
-        case 0:
-          text[at] = static_cast<char>(random.below(256));
-          break;
-        case 1:
-          text.erase(at, 1 + random.below(20));
-          break;
-        case 2:
-          text.insert(at, 1, "()[]{}:,\"%#@+-_0 \n"[random.below(18)]);
-          break;
-        default:
-          text.resize(at + 1);
-          break;
+        case 0: text[at] = static_cast<char>(random.below(256)); break;
+        case 1: text.erase(at, 1 + random.below(20)); break;
+        case 2: text.insert(at, 1, "()[]{}:,\"%#@+-_0 \n"[random.below(18)]); break;
+        default: text.resize(at + 1); break;
       }
       if (text.empty()) return;
     }
@@ -114,20 +110,16 @@ TEST(DagTextFuzz, ChangedTokens) {
     for (std::uint64_t n = 1 + random.below(3); n > 0; --n) {
       const std::size_t at = random.below(tokens.size());
       switch (random.below(5)) {
-        case 0:
-          tokens[at] = tokens[random.below(tokens.size())];
-          break;
-        case 1:
-          tokens.erase(tokens.begin() + static_cast<std::ptrdiff_t>(at));
-          break;
+        case 0: tokens[at] = tokens[random.below(tokens.size())]; break;
+        case 1: tokens.erase(tokens.begin() + static_cast<std::ptrdiff_t>(at)); break;
         case 2:
-          tokens.insert(tokens.begin() + static_cast<std::ptrdiff_t>(at), tokens[random.below(tokens.size())]);
+          tokens.insert(tokens.begin() + static_cast<std::ptrdiff_t>(at),
+                        tokens[random.below(tokens.size())]);
           break;
-        case 3:
-          std::swap(tokens[at], tokens[random.below(tokens.size())]);
-          break;
+        case 3: std::swap(tokens[at], tokens[random.below(tokens.size())]); break;
         default: {
-          const std::vector<std::string> numbers = {"0", "-1", "1", "4294967295", "99999999999999999999", "1e400", "2147483647"};
+          const std::vector<std::string> numbers = {
+              "0", "-1", "1", "4294967295", "99999999999999999999", "1e400", "2147483647"};
           tokens[at] = random.pick(numbers);
           break;
         }
@@ -154,7 +146,8 @@ TEST(DagNames, AreThoseOfTheText) {
 TEST(DagNodes, InputsAreSortedByPortAndMayComeFromThePool) {
   Context context;
   dag::Dag dag(context);
-  const dag::Input inputs[] = {{{dag::NodeId(0), 0}, 1, dag::EdgeClass::data}, {{dag::NodeId(0), 1}, 0, dag::EdgeClass::data}};
+  const dag::Input inputs[] = {{{dag::NodeId(0), 0}, 1, dag::EdgeClass::data},
+                               {{dag::NodeId(0), 1}, 0, dag::EdgeClass::data}};
   const dag::NodeId a = dag.add({}, {});
   const dag::NodeId b = dag.add({}, inputs);
   EXPECT_EQ(dag.inputs_of(dag.node(a)).size(), 0u);

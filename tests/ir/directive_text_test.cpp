@@ -111,7 +111,8 @@ void expect_row(const Line& line) {
   EXPECT_EQ(parts.subject, kSubjects[static_cast<std::size_t>(row.subject)]);
   EXPECT_EQ(parts.clauses.needed, row.clauses.needed | row.clauses.optional);
   std::vector<std::string> settings;
-  for (const directive::SettingRow& setting : directive::settings_of(row.kind)) settings.emplace_back(setting.name);
+  for (const directive::SettingRow& setting : directive::settings_of(row.kind))
+    settings.emplace_back(setting.name);
   std::sort(parts.settings.begin(), parts.settings.end());
   EXPECT_EQ(parts.settings, settings);
 }
@@ -126,7 +127,8 @@ TEST(DirectiveRows, FieldsAreThoseOfTheRow) {
 TEST(DirectiveRows, WordsHaveASettingAndSettingsOfWordsHaveWords) {
   for (const directive::DirectiveRow& row : directive::directive_rows()) {
     for (const directive::SettingRow& setting : directive::settings_of(row.kind)) {
-      EXPECT_EQ(directive::words_of(setting).empty(), setting.type != directive::SettingType::word) << row.keyword << ' ' << setting.name;
+      EXPECT_EQ(directive::words_of(setting).empty(), setting.type != directive::SettingType::word)
+          << row.keyword << ' ' << setting.name;
     }
   }
 }

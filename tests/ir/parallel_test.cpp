@@ -124,7 +124,9 @@ TEST(AllHold, LooksAtEveryNodeUntilOneDoesNot) {
     return true;
   }));
   expect_once(seen);
-  EXPECT_FALSE(all_hold(nullptr, seen.size(), [](std::size_t begin, std::size_t end) { return end <= 50000 || begin > 50000; }));
+  EXPECT_FALSE(all_hold(nullptr, seen.size(), [](std::size_t begin, std::size_t end) {
+    return end <= 50000 || begin > 50000;
+  }));
   EXPECT_TRUE(all_hold(nullptr, 0, [](std::size_t, std::size_t) { return false; }));
 }
 

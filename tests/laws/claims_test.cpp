@@ -25,9 +25,11 @@ const directive::Order* order_of(const directive::Strategy& strategy) {
 
 /// Counts of programs by property.
 struct Drawn {
-  int programs = 0, ordered = 0, partial = 0, alone = 0, all_but_one = 0, finer = 0, replicated = 0, halves = 0, groups = 0, named = 0, reduced = 0, gathered = 0;
+  int programs = 0, ordered = 0, partial = 0, alone = 0, all_but_one = 0, finer = 0, replicated = 0,
+      halves = 0, groups = 0, named = 0, reduced = 0, gathered = 0;
 
-  void count(const directive::Order& order, const directive::Strategy& strategy, const std::string& source) {
+  void count(const directive::Order& order, const directive::Strategy& strategy,
+             const std::string& source) {
     std::uint64_t claimed = 0, least = std::numeric_limits<std::uint64_t>::max();
     bool fine = false;
     for (const directive::RankSteps& rank : order.ranks) {
@@ -45,25 +47,38 @@ struct Drawn {
       least = std::min(least, devices);
     }
     ++ordered;
-    named += std::any_of(order.ops.begin(), order.ops.end(), [](const directive::OrderOp& op) { return op.part == directive::CommClass::send; });
-    reduced += std::any_of(order.ops.begin(), order.ops.end(), [](const directive::OrderOp& op) { return op.part == directive::CommClass::reduce; });
-    gathered += std::any_of(order.ops.begin(), order.ops.end(), [](const directive::OrderOp& op) { return op.part == directive::CommClass::gather; });
+    named += std::any_of(order.ops.begin(), order.ops.end(), [](const directive::OrderOp& op) {
+      return op.part == directive::CommClass::send;
+    });
+    reduced += std::any_of(order.ops.begin(), order.ops.end(), [](const directive::OrderOp& op) {
+      return op.part == directive::CommClass::reduce;
+    });
+    gathered += std::any_of(order.ops.begin(), order.ops.end(), [](const directive::OrderOp& op) {
+      return op.part == directive::CommClass::gather;
+    });
     finer += fine;
     if (order.ranks.empty() || claimed == strategy.mesh.devices()) return;
     ++partial;
     alone += order.ranks.size() == 1;
     all_but_one += claimed + least == strategy.mesh.devices();
     replicated += source.find("replicate model") != std::string::npos;
-    halves += std::any_of(order.ops.begin(), order.ops.end(), [](const directive::OrderOp& op) { return op.pass == Pass::BW; });
-    groups += std::any_of(order.steps.begin(), order.steps.end(), [](const directive::OrderStep& step) { return step.kind == directive::OrderStep::Kind::group; });
+    halves += std::any_of(order.ops.begin(), order.ops.end(),
+                          [](const directive::OrderOp& op) { return op.pass == Pass::BW; });
+    groups +=
+        std::any_of(order.steps.begin(), order.steps.end(), [](const directive::OrderStep& step) {
+          return step.kind == directive::OrderStep::Kind::group;
+        });
   }
 };
 
 class RankWalk {
  public:
-  RankWalk(const dag::Dag& dag, const directive::Order& order, DiagnosticSink& sink) : dag_(dag), order_(order), selection_(dag), sink_(sink), position_(dag.nodes.size(), 0) {
+  RankWalk(const dag::Dag& dag, const directive::Order& order, DiagnosticSink& sink)
+      : dag_(dag), order_(order), selection_(dag), sink_(sink), position_(dag.nodes.size(), 0) {
     for (std::uint32_t i = 0; i < dag.order.size(); ++i) position_[dag.order[i].index()] = i;
-    gathered_per_use_ = std::any_of(dag.buckets.begin(), dag.buckets.end(), [](const dag::Bucket& bucket) { return bucket.gathered_per_use(); });
+    gathered_per_use_ =
+        std::any_of(dag.buckets.begin(), dag.buckets.end(),
+                    [](const dag::Bucket& bucket) { return bucket.gathered_per_use(); });
   }
 
   /// The last work of a step comes before the first of the next, and a message that is named after
@@ -74,7 +89,8 @@ class RankWalk {
       const directive::OrderStep& step = order_.steps[order_.children[rank.first_step + i]];
       std::vector<std::uint32_t> at;
       collect(step, devices, at);
-      if (step.kind == directive::OrderStep::Kind::op && order_.ops[step.first].part != directive::CommClass::none) {
+      if (step.kind == directive::OrderStep::Kind::op &&
+          order_.ops[step.first].part != directive::CommClass::none) {
         // The last segment of a reduction in several stands where the order says.
         ASSERT_TRUE(at.size() == 1 || (gathered_per_use_ && !at.empty())) << "step " << i;
         EXPECT_GE(*std::max_element(at.begin(), at.end()), done) << "step " << i;
@@ -87,15 +103,18 @@ class RankWalk {
   }
 
  private:
-  void collect(const directive::OrderStep& step, const DeviceSet& devices, std::vector<std::uint32_t>& at) {
+  void collect(const directive::OrderStep& step, const DeviceSet& devices,
+               std::vector<std::uint32_t>& at) {
     if (step.kind != directive::OrderStep::Kind::op) {
-      for (std::uint32_t i = 0; i < step.count; ++i) collect(order_.steps[order_.children[step.first + i]], devices, at);
+      for (std::uint32_t i = 0; i < step.count; ++i)
+        collect(order_.steps[order_.children[step.first + i]], devices, at);
       return;
     }
     for (std::uint32_t i = 0; i < step.count; ++i) collect(order_.ops[step.first + i], devices, at);
   }
 
-  void collect(const directive::OrderOp& op, const DeviceSet& devices, std::vector<std::uint32_t>& at) {
+  void collect(const directive::OrderOp& op, const DeviceSet& devices,
+               std::vector<std::uint32_t>& at) {
     std::vector<dag::NodeId> nodes;
     ASSERT_TRUE(selection_.nodes(order_, op, sink_, nodes));
     const directive::CommClass part = op.part;
@@ -108,19 +127,29 @@ class RankWalk {
       for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
         const dag::Node& each = dag_.nodes[i];
         const bool gathers = part == directive::CommClass::gather;
-        const bool named = part == directive::CommClass::send ? is_send(each.kind) : gathers ? gathers_shards(each.kind) : each.reduces_gradients();
-        bool reads = named && (gathers ? this->reads(node, dag::NodeId::at(i)) || this->reads(again_before(node), dag::NodeId::at(i)) : this->reads(dag::NodeId::at(i), node));
+        const bool named = part == directive::CommClass::send ? is_send(each.kind)
+                           : gathers                          ? gathers_shards(each.kind)
+                                                              : each.reduces_gradients();
+        bool reads = named && (gathers ? this->reads(node, dag::NodeId::at(i)) ||
+                                             this->reads(again_before(node), dag::NodeId::at(i))
+                                       : this->reads(dag::NodeId::at(i), node));
         // The last gathered interval of a tied weight may be that of another user.
-        reads = reads || (named && !gathers && gathered_per_use_ && each.subject.bucket().valid() && dag_.device_sets[each.devices].contains(devices) && contributes(node, each.subject.bucket()));
-        if (reads && std::find(at.begin(), at.end(), position_[i]) == at.end()) at.push_back(position_[i]);
+        reads = reads || (named && !gathers && gathered_per_use_ && each.subject.bucket().valid() &&
+                          dag_.device_sets[each.devices].contains(devices) &&
+                          contributes(node, each.subject.bucket()));
+        if (reads && std::find(at.begin(), at.end(), position_[i]) == at.end())
+          at.push_back(position_[i]);
       }
     }
   }
 
   bool reads(dag::NodeId reader, dag::NodeId maker) const {
     bool reads = false;
-    for (const dag::Input& input : reader.valid() ? dag_.inputs_of(dag_.node(reader)) : std::span<const dag::Input>()) {
-      if (input.source.node.valid()) for_each_term(dag_, input.source, [&](dag::Port term) { reads = reads || term.node == maker; });
+    for (const dag::Input& input :
+         reader.valid() ? dag_.inputs_of(dag_.node(reader)) : std::span<const dag::Input>()) {
+      if (input.source.node.valid())
+        for_each_term(dag_, input.source,
+                      [&](dag::Port term) { reads = reads || term.node == maker; });
     }
     return reads;
   }
@@ -131,7 +160,9 @@ class RankWalk {
     const dag::Node& node = dag_.node(backward);
     for (std::size_t i = 0; is_backward(node.pass) && i < dag_.nodes.size(); ++i) {
       const dag::Node& each = dag_.nodes[i];
-      if (runs_body(each.kind) && each.pass == Pass::R && each.chunk == node.chunk && each.instance == node.instance && each.devices == node.devices) return dag::NodeId::at(i);
+      if (runs_body(each.kind) && each.pass == Pass::R && each.chunk == node.chunk &&
+          each.instance == node.instance && each.devices == node.devices)
+        return dag::NodeId::at(i);
     }
     return {};
   }
@@ -139,7 +170,9 @@ class RankWalk {
   /// Whether a reduction of the bucket reads results of the work.
   bool contributes(dag::NodeId work, dag::BucketId bucket) const {
     for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
-      if (dag_.nodes[i].reduces_gradients() && dag_.nodes[i].subject.bucket() == bucket && reads(dag::NodeId::at(i), work)) return true;
+      if (dag_.nodes[i].reduces_gradients() && dag_.nodes[i].subject.bucket() == bucket &&
+          reads(dag::NodeId::at(i), work))
+        return true;
     }
     return false;
   }
@@ -166,18 +199,25 @@ TEST(Claims, RanksRunWhatTheirOrderSays) {
     const auto dag = test::compile(program.model, program.strategy, sink, {});
     ASSERT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
     RankWalk walk(*dag, *order, sink);
-    for (const directive::RankSteps& rank : order->ranks) walk.expect_kept(program.strategy.device_sets[rank.devices], rank);
+    for (const directive::RankSteps& rank : order->ranks)
+      walk.expect_kept(program.strategy.device_sets[rank.devices], rank);
   });
-  std::cout << "of " << drawn.programs << " programs " << drawn.ordered << " have an order, of which " << drawn.finer << " tell replicas apart, " << drawn.named << " name messages, " << drawn.reduced << " reductions, " << drawn.gathered << " gathers and " << drawn.partial
-            << " claim some ranks only: " << drawn.alone << " one, " << drawn.all_but_one << " all but one, " << drawn.replicated << " beside replicas, " << drawn.halves << " with BW, "
-            << drawn.groups << " with overlap groups\n";
+  std::cout << "of " << drawn.programs << " programs " << drawn.ordered
+            << " have an order, of which " << drawn.finer << " tell replicas apart, " << drawn.named
+            << " name messages, " << drawn.reduced << " reductions, " << drawn.gathered
+            << " gathers and " << drawn.partial << " claim some ranks only: " << drawn.alone
+            << " one, " << drawn.all_but_one << " all but one, " << drawn.replicated
+            << " beside replicas, " << drawn.halves << " with BW, " << drawn.groups
+            << " with overlap groups\n";
   if (case_options().count > 0) return;
   EXPECT_GE(drawn.finer, drawn.ordered / 10);
   EXPECT_GE(drawn.named, drawn.ordered / 12);
   EXPECT_GE(drawn.reduced, drawn.ordered / 20);
   EXPECT_GE(drawn.gathered, drawn.ordered / 40);
   EXPECT_GE(drawn.partial, drawn.ordered / 6);
-  for (const int share : {drawn.alone, drawn.all_but_one, drawn.replicated, drawn.halves, drawn.groups}) EXPECT_GE(share, drawn.partial / 8);
+  for (const int share :
+       {drawn.alone, drawn.all_but_one, drawn.replicated, drawn.halves, drawn.groups})
+    EXPECT_GE(share, drawn.partial / 8);
 }
 
 }  // namespace

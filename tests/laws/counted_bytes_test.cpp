@@ -20,7 +20,9 @@ namespace {
 /// Counts the bytes that members of rings send, by operation.
 class CountingTransport final : public runtime::Transport {
  public:
-  std::uint32_t connect(const PiperCommunicator& communicator) override { return inner_->connect(communicator); }
+  std::uint32_t connect(const PiperCommunicator& communicator) override {
+    return inner_->connect(communicator);
+  }
   void disconnect() override { inner_->disconnect(); }
   void start(runtime::Operation& operation) override {
     const double members = operation.communicator->num_members;
@@ -33,7 +35,9 @@ class CountingTransport final : public runtime::Transport {
         case PIPER_ALL_REDUCE: bytes += 2 * size * (members - 1) / members; break;
         case PIPER_REDUCE_SCATTER:
         case PIPER_ALL_GATHER: bytes += size * (members - 1) / members; break;
-        case PIPER_ALL_GATHER_V: bytes += part.in == PIPER_NO_OFFSET ? 0 : size * (members - 1); break;
+        case PIPER_ALL_GATHER_V:
+          bytes += part.in == PIPER_NO_OFFSET ? 0 : size * (members - 1);
+          break;
         case PIPER_RECV: break;
         default: bytes += size;
       }
@@ -42,7 +46,9 @@ class CountingTransport final : public runtime::Transport {
     inner_->start(operation);
   }
   void poll(runtime::Operation& operation) override { inner_->poll(operation); }
-  bool moving(const runtime::Operation& operation) const override { return inner_->moving(operation); }
+  bool moving(const runtime::Operation& operation) const override {
+    return inner_->moving(operation);
+  }
   bool moves_only_on_start() const override { return inner_->moves_only_on_start(); }
 
   std::array<double, PIPER_COMM_OPS> sent{};  // by PiperCommOp
@@ -82,42 +88,58 @@ TEST_P(CountedBytes, AreThoseOfFormulasAndPlan) {
       SCOPED_TRACE("k " + std::to_string(k) + " zero " + std::to_string(zero));
       Context context;
       StrategyBuilder build(context, {{"pp", kStages}, {"dp", k}});
-      build.line(kStages, kStages).one_f_one_b(kStages, kMicrobatches).replicate({"dp"}, 1 << 20, {}, zero);
+      build.line(kStages, kStages)
+          .one_f_one_b(kStages, kMicrobatches)
+          .replicate({"dp"}, 1 << 20, {}, zero);
       build.edit().settings.optimizer->kind = directive::Optimizer::Kind::adamw;
       build.edit().settings.dtype = GetParam().dtype;
-      tensor::Graph model = small_gpt(context, {.layers = 2, .batch = std::int64_t{kMicrobatches} * k, .seq = 3, .dim = 96, .dtype = GetParam().dtype});
+      tensor::Graph model = small_gpt(context, {.layers = 2,
+                                                .batch = std::int64_t{kMicrobatches} * k,
+                                                .seq = 3,
+                                                .dim = 96,
+                                                .dtype = GetParam().dtype});
       double psi = 0;  // parameters of all stages
-      for (const tensor::Param& param : model.params) psi += static_cast<double>(model.type(param.value).elements());
+      for (const tensor::Param& param : model.params)
+        psi += static_cast<double>(model.type(param.value).elements());
       LawProgram program(context, std::move(model), build.strategy());
       ASSERT_TRUE(program);
       const Counted count = counted(program);
 
       // State kept between steps, with parts of it sharded.
-      const double parts = k, parameters = GetParam().parameter / (zero == 3 ? parts : 1), gradients = GetParam().gradient / (zero >= 2 ? parts : 1);
+      const double parts = k, parameters = GetParam().parameter / (zero == 3 ? parts : 1),
+                   gradients = GetParam().gradient / (zero >= 2 ? parts : 1);
       const double slots = GetParam().slots / (zero >= 1 ? parts : 1);
-      const double state = std::accumulate(count.run.state_bytes.begin(), count.run.state_bytes.end(), 0.0) / k;
+      const double state =
+          std::accumulate(count.run.state_bytes.begin(), count.run.state_bytes.end(), 0.0) / k;
       EXPECT_GE(state, psi * (parameters + gradients + slots));
       EXPECT_LE(state, 1.15 * psi * (parameters + gradients + slots));
       std::int64_t planned_rest = 0;
-      for (const passes::MemoryRow& row : passes::memory_table(program.dag())) planned_rest += row.sum_of_rest();
+      for (const passes::MemoryRow& row : passes::memory_table(program.dag()))
+        planned_rest += row.sum_of_rest();
       expect_near(state, static_cast<double>(planned_rest));
 
       // Traffic: a ring sends Psi (k - 1) for a reduce-scatter or an all-gather, twice that for an
       // all-reduce.
-      const double ring = psi * GetParam().gradient * (k - 1), gather_ring = psi * GetParam().parameter * (k - 1);
-      const double sums = count.sent[PIPER_ALL_REDUCE] + count.sent[PIPER_REDUCE_SCATTER], gathers = count.sent[PIPER_ALL_GATHER];
+      const double ring = psi * GetParam().gradient * (k - 1),
+                   gather_ring = psi * GetParam().parameter * (k - 1);
+      const double sums = count.sent[PIPER_ALL_REDUCE] + count.sent[PIPER_REDUCE_SCATTER],
+                   gathers = count.sent[PIPER_ALL_GATHER];
       const double wanted_sums = zero == 0 ? 2 * ring : zero == 1 ? ring : kMicrobatches * ring;
       EXPECT_GE(sums, wanted_sums);
       EXPECT_LE(sums, 1.15 * wanted_sums + 1024);  // losses are summed, too
       // If all parameters of a stage are separate units, forward and backward of two microbatches
       // read them, and neighbours in the order share a gather.
-      const double most_gathers = zero == 0 ? 0 : zero == 3 ? 2 * kMicrobatches * gather_ring : gather_ring, least_gathers = zero == 3 ? gather_ring : most_gathers;
+      const double most_gathers = zero == 0   ? 0
+                                  : zero == 3 ? 2 * kMicrobatches * gather_ring
+                                              : gather_ring,
+                   least_gathers = zero == 3 ? gather_ring : most_gathers;
       EXPECT_GE(gathers, least_gathers);
       EXPECT_LE(gathers, 1.15 * most_gathers);
 
       // The plan's tables contain the counted numbers.
       double planned = 0;
-      for (const passes::TrafficRow& row : passes::traffic_table(program.dag())) planned += static_cast<double>(row.bytes);
+      for (const passes::TrafficRow& row : passes::traffic_table(program.dag()))
+        planned += static_cast<double>(row.bytes);
       expect_near(std::accumulate(count.sent.begin(), count.sent.end(), 0.0), planned);
       double planned_gathers = 0, formula_gathers = 0;
       for (const passes::ShardedTraffic& share : passes::sharded_traffic(program.dag())) {
@@ -148,10 +170,15 @@ TEST(CountedBytes, CopiesToTheHostAreThoseOfThePlan) {
   Context context;
   StrategyBuilder build(context, {{"pp", 2}});
   build.line(2, 4).one_f_one_b(2, 4);
-  build.add(directive::Offload{{build.selector({{"stage", 0}})}, 1, directive::Offload::What::activations, build.next_line()});
-  build.add(directive::Offload{{build.selector({{"stage", 1}})}, 1, directive::Offload::What::optimizer, build.next_line()});
+  build.add(directive::Offload{{build.selector({{"stage", 0}})},
+                               1,
+                               directive::Offload::What::activations,
+                               build.next_line()});
+  build.add(directive::Offload{
+      {build.selector({{"stage", 1}})}, 1, directive::Offload::What::optimizer, build.next_line()});
   build.edit().settings.optimizer->kind = directive::Optimizer::Kind::adamw;
-  LawProgram program(context, mlp_chain(context, {.layers = 4, .batch = 8, .dim = 6, .hidden = 8}), build.strategy());
+  LawProgram program(context, mlp_chain(context, {.layers = 4, .batch = 8, .dim = 6, .hidden = 8}),
+                     build.strategy());
   ASSERT_TRUE(program);
   const Counted count = counted(program);
   double out = 0, back = 0;
@@ -164,8 +191,13 @@ TEST(CountedBytes, CopiesToTheHostAreThoseOfThePlan) {
   expect_near(count.sent[PIPER_FETCH], back);
 }
 
-INSTANTIATE_TEST_SUITE_P(DTypes, CountedBytes, testing::Values(BytesOfOne{tensor::DType::f64, 8, 8, 16}, BytesOfOne{tensor::DType::f32, 4, 4, 8}, BytesOfOne{tensor::DType::bf16, 2, 4, 12}),
-                         [](const auto& test) { return std::string(tensor::dtype_name(test.param.dtype)); });
+INSTANTIATE_TEST_SUITE_P(DTypes, CountedBytes,
+                         testing::Values(BytesOfOne{tensor::DType::f64, 8, 8, 16},
+                                         BytesOfOne{tensor::DType::f32, 4, 4, 8},
+                                         BytesOfOne{tensor::DType::bf16, 2, 4, 12}),
+                         [](const auto& test) {
+                           return std::string(tensor::dtype_name(test.param.dtype));
+                         });
 
 }  // namespace
 }  // namespace piper::test

@@ -97,10 +97,13 @@ class Unfolded {
     for (std::size_t d = 0; d < dag_.dims.size(); ++d) {
       if (at[d].kind == Indices::Kind::none) continue;
       std::vector<std::int32_t> values = at[d].values;
-      if (at[d].kind == Indices::Kind::own) values = {dag_.node(reader).instance.at[d] + at[d].offset};
+      if (at[d].kind == Indices::Kind::own)
+        values = {dag_.node(reader).instance.at[d] + at[d].offset};
       std::vector<std::string> longer;
       for (const std::string& text : texts) {
-        for (const std::int32_t value : values) longer.push_back(text + "." + std::string(dag_.context->text(dag_.dims[d].name)) + std::to_string(value));
+        for (const std::int32_t value : values)
+          longer.push_back(text + "." + std::string(dag_.context->text(dag_.dims[d].name)) +
+                           std::to_string(value));
       }
       texts = std::move(longer);
     }
@@ -119,15 +122,21 @@ class Unfolded {
     for (const views::Reading& reading : each.readings) {
       const std::string cls = std::to_string(static_cast<int>(reading.cls)) + " ";
       for (const views::Reading::Term& term : reading.terms) {
-        alike[cls + (term.first.valid() ? dag_.name(term.first, "") : "")] -= std::int64_t{reading.ports} * term.nodes;
-        const bool various = std::any_of(term.at.begin(), term.at.end(), [](const Indices& indices) { return indices.kind == Indices::Kind::various; });
+        alike[cls + (term.first.valid() ? dag_.name(term.first, "") : "")] -=
+            std::int64_t{reading.ports} * term.nodes;
+        const bool various = std::any_of(
+            term.at.begin(), term.at.end(),
+            [](const Indices& indices) { return indices.kind == Indices::Kind::various; });
         if (various || !term.first.valid()) continue;
         const std::vector<std::string> names = unfolded(term.first, term.at, member);
         EXPECT_EQ(names.size(), term.nodes);
-        for (const std::string& name : names) EXPECT_GE(whole[cls + name] -= reading.ports, 0) << dag_.name(member) << " reads " << name;
+        for (const std::string& name : names)
+          EXPECT_GE(whole[cls + name] -= reading.ports, 0)
+              << dag_.name(member) << " reads " << name;
       }
     }
-    for (const auto& [name, left] : alike) EXPECT_EQ(left, 0) << dag_.name(member) << " reads " << name;
+    for (const auto& [name, left] : alike)
+      EXPECT_EQ(left, 0) << dag_.name(member) << " reads " << name;
   }
 
   const dag::Dag& dag_;
@@ -144,7 +153,8 @@ std::vector<std::string> names_of(const std::string& text) {
     const int first = std::stoi(text.substr(at));
     const int last = dots < end ? std::stoi(text.substr(dots + 2)) : first + 1;
     for (int i = first; i < last; ++i) {
-      for (const std::string& rest : names_of(text.substr(close + 1))) names.push_back(text.substr(0, open) + std::to_string(i) + rest);
+      for (const std::string& rest : names_of(text.substr(close + 1)))
+        names.push_back(text.substr(0, open) + std::to_string(i) + rest);
     }
     at = end + 2;
   }
@@ -165,15 +175,18 @@ std::map<std::string, std::multiset<std::string>> nodes_of(const std::string& te
       heading.clear();
     } else if (!heading.empty()) {
       std::size_t stop = 2;  // the name: blanks inside of brackets belong to it
-      for (int depth = 0; stop < line.size() && (depth > 0 || line[stop] != ' '); ++stop) depth += line[stop] == '[' ? 1 : line[stop] == ']' ? -1 : 0;
-      for (const std::string& name : names_of(line.substr(2, stop - 2))) nodes[heading].insert(name);
+      for (int depth = 0; stop < line.size() && (depth > 0 || line[stop] != ' '); ++stop)
+        depth += line[stop] == '[' ? 1 : line[stop] == ']' ? -1 : 0;
+      for (const std::string& name : names_of(line.substr(2, stop - 2)))
+        nodes[heading].insert(name);
     }
   }
   return nodes;
 }
 
 void expect_all_of_it(RandomProgram& program, DiagnosticSink& sink) {
-  for (const Level level : {Level::built, Level::split, Level::placed, Level::communicating, Level::ordered, Level::planned}) {
+  for (const Level level : {Level::built, Level::split, Level::placed, Level::communicating,
+                            Level::ordered, Level::planned}) {
     SCOPED_TRACE(level_name(level));
     passes::Options options;
     options.stop_at = level;
@@ -185,7 +198,8 @@ void expect_all_of_it(RandomProgram& program, DiagnosticSink& sink) {
     std::map<std::string, std::multiset<std::string>> wanted;
     for (std::size_t n = 0; n < dag->nodes.size(); ++n) {
       const DeviceSetId devices = dag->nodes[n].devices;
-      wanted[(devices.valid() ? "on " + dag->text(devices) : "graph") + " {"].insert(dag->name(NodeId::at(n)));
+      wanted[(devices.valid() ? "on " + dag->text(devices) : "graph") + " {"].insert(
+          dag->name(NodeId::at(n)));
     }
     std::string text;
     llvm::raw_string_ostream os(text);

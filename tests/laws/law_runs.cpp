@@ -20,7 +20,9 @@ namespace piper::test {
 
 namespace {
 
-std::string reports(const DiagnosticSink& sink) { return render_text(sink.sorted(), sink.locations().files()); }
+std::string reports(const DiagnosticSink& sink) {
+  return render_text(sink.sorted(), sink.locations().files());
+}
 
 runtime::Options runtime_options(runtime::Math math) {
   runtime::Options options = checked_run();
@@ -29,13 +31,16 @@ runtime::Options runtime_options(runtime::Math math) {
 }
 
 bool is_frozen(const dag::Dag& dag, const std::string& name) {
-  return std::any_of(dag.params.begin(), dag.params.end(), [&](const tensor::Param& param) { return param.frozen && dag.context->text(param.name) == name; });
+  return std::any_of(dag.params.begin(), dag.params.end(), [&](const tensor::Param& param) {
+    return param.frozen && dag.context->text(param.name) == name;
+  });
 }
 
 // ---- comparisons
 
 bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
-  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
 }
 
 /// Not a number on either side counts as different.
@@ -50,36 +55,48 @@ bool within(const std::vector<double>& a, const std::vector<double>& b, double b
 }
 
 template <typename Same>
-std::string compare(const std::vector<std::vector<double>>& a, const std::vector<std::vector<double>>& b, const std::string& what, const Same& same) {
-  if (a.size() != b.size()) return what + ": " + std::to_string(a.size()) + " steps against " + std::to_string(b.size());
+std::string compare(const std::vector<std::vector<double>>& a,
+                    const std::vector<std::vector<double>>& b, const std::string& what,
+                    const Same& same) {
+  if (a.size() != b.size())
+    return what + ": " + std::to_string(a.size()) + " steps against " + std::to_string(b.size());
   for (std::size_t step = 0; step < a.size(); ++step) {
     if (same(a[step], b[step])) continue;
     for (std::size_t i = 0; i < std::min(a[step].size(), b[step].size()); ++i) {
       if (same({a[step][i]}, {b[step][i]})) continue;
-      return what + ", step " + std::to_string(step) + ", element " + std::to_string(i) + ": " + testing::PrintToString(a[step][i]) + " against " +
-             testing::PrintToString(b[step][i]);
+      return what + ", step " + std::to_string(step) + ", element " + std::to_string(i) + ": " +
+             testing::PrintToString(a[step][i]) + " against " + testing::PrintToString(b[step][i]);
     }
-    return what + ", step " + std::to_string(step) + ": " + std::to_string(a[step].size()) + " elements against " + std::to_string(b[step].size());
+    return what + ", step " + std::to_string(step) + ": " + std::to_string(a[step].size()) +
+           " elements against " + std::to_string(b[step].size());
   }
   return "";
 }
 
 template <typename Same>
-std::string compare(const std::map<std::string, std::vector<std::vector<double>>>& a, const std::map<std::string, std::vector<std::vector<double>>>& b,
+std::string compare(const std::map<std::string, std::vector<std::vector<double>>>& a,
+                    const std::map<std::string, std::vector<std::vector<double>>>& b,
                     const std::string& what, const Same& same) {
-  if (a.empty() || a.size() != b.size()) return what + ": " + std::to_string(a.size()) + " tensors against " + std::to_string(b.size());
+  if (a.empty() || a.size() != b.size())
+    return what + ": " + std::to_string(a.size()) + " tensors against " + std::to_string(b.size());
   for (const auto& [name, values] : a) {
     const auto other = b.find(name);
     if (other == b.end()) return what + " of " + name + " is missing";
-    if (const std::string found = compare(values, other->second, what + " of " + name, same); !found.empty()) return found;
+    if (const std::string found = compare(values, other->second, what + " of " + name, same);
+        !found.empty())
+      return found;
   }
   return "";
 }
 
 }  // namespace
 
-LawProgram::LawProgram(Context& context, tensor::Graph model, directive::Strategy strategy, backend::Target target)
-    : sink_(context.locations), target_(target), model_(std::move(model)), strategy_(std::move(strategy)) {
+LawProgram::LawProgram(Context& context, tensor::Graph model, directive::Strategy strategy,
+                       backend::Target target)
+    : sink_(context.locations),
+      target_(target),
+      model_(std::move(model)),
+      strategy_(std::move(strategy)) {
   if (!strategy_.settings.data) {
     directive::Data& data = strategy_.settings.data.emplace();
     data.classes = 5;
@@ -103,7 +120,8 @@ std::optional<dag::Dag> LawProgram::compile(bool forward_only) {
   options.workspace_bytes = workspace;
   options.forward_only = forward_only;
   std::optional<dag::Dag> dag = test::compile(model_, strategy_, sink_, options);
-  if (dag && !(verify::verify(*dag, sink_) && verify::verify_workspaces(*dag, workspace, sink_))) dag.reset();
+  if (dag && !(verify::verify(*dag, sink_) && verify::verify_workspaces(*dag, workspace, sink_)))
+    dag.reset();
   EXPECT_TRUE(dag) << reports(sink_);
   return dag;
 }
@@ -119,7 +137,8 @@ std::unique_ptr<backend::Job> LawProgram::make_job(const LawRunOptions& options)
   job_options.engine = options.engine;
   job_options.jit.cache_folder = options.cache_folder;
   job_options.jit.self_check = false;  // all results are compared
-  auto job = backend::make_job(*dag_, options.held_out_steps != 0 ? &*held_out_ : nullptr, job_options, sink_);
+  auto job = backend::make_job(*dag_, options.held_out_steps != 0 ? &*held_out_ : nullptr,
+                               job_options, sink_);
   EXPECT_TRUE(job) << reports(sink_);
   return job;
 }
@@ -131,20 +150,28 @@ LawRun LawProgram::run(const LawRunOptions& options) {
   runtime::ExecutorOptions settings;
   settings.runtime = runtime_options(options.math);
   runtime::Failure failure;
-  const auto executor = options.executor ? options.executor(*job, settings, failure) : runtime::Executor::create(job->tables(), runtime::make_cpu_device({options.delays, options.transport}), settings, failure);
+  const auto executor =
+      options.executor
+          ? options.executor(*job, settings, failure)
+          : runtime::Executor::create(job->tables(),
+                                      runtime::make_cpu_device({options.delays, options.transport}),
+                                      settings, failure);
   EXPECT_TRUE(executor) << describe(failure);
   if (!executor) return result;
   for (const std::string& name : executor->parameter_names()) {
-    if (auto values = executor->read_parameter(name, runtime::ParamTensor::values)) result.initial[name] = std::move(values->values);
+    if (auto values = executor->read_parameter(name, runtime::ParamTensor::values))
+      result.initial[name] = std::move(values->values);
   }
   for (int step = 0; step < kLawSteps; ++step) {
-    const runtime::RunResult ran = executor->run(runtime::Phase::training, 1, [&](const runtime::StepRecord& record) {
-      result.losses.push_back(record.loss);
-      result.norms.push_back(record.gradient_norm.value_or(-1));
-      std::vector<double>& sums = result.sums.emplace_back();
-      for (const std::vector<double>& of_loss : record.microbatch_sums) sums.insert(sums.end(), of_loss.begin(), of_loss.end());
-      return std::nullopt;
-    });
+    const runtime::RunResult ran =
+        executor->run(runtime::Phase::training, 1, [&](const runtime::StepRecord& record) {
+          result.losses.push_back(record.loss);
+          result.norms.push_back(record.gradient_norm.value_or(-1));
+          std::vector<double>& sums = result.sums.emplace_back();
+          for (const std::vector<double>& of_loss : record.microbatch_sums)
+            sums.insert(sums.end(), of_loss.begin(), of_loss.end());
+          return std::nullopt;
+        });
     EXPECT_EQ(ran.ended, runtime::Ended::finished) << (ran.failure ? describe(*ran.failure) : "");
     if (ran.ended != runtime::Ended::finished) return result;
     for (const std::string& name : executor->parameter_names()) {
@@ -156,17 +183,21 @@ LawRun LawProgram::run(const LawRunOptions& options) {
     }
   }
   if (options.held_out_steps != 0) {
-    const std::uint64_t steps = options.held_out_steps == kAllHeldOut ? executor->evaluation_steps() : static_cast<std::uint64_t>(options.held_out_steps);
+    const std::uint64_t steps = options.held_out_steps == kAllHeldOut
+                                    ? executor->evaluation_steps()
+                                    : static_cast<std::uint64_t>(options.held_out_steps);
     runtime::LossOverBatches over;
-    const runtime::RunResult ran = executor->run(runtime::Phase::evaluation, steps, [&](const runtime::StepRecord& record) {
-      result.held_out.push_back(record.loss);
-      over.add(record);
-      return std::nullopt;
-    });
+    const runtime::RunResult ran =
+        executor->run(runtime::Phase::evaluation, steps, [&](const runtime::StepRecord& record) {
+          result.held_out.push_back(record.loss);
+          over.add(record);
+          return std::nullopt;
+        });
     EXPECT_EQ(ran.ended, runtime::Ended::finished) << (ran.failure ? describe(*ran.failure) : "");
     result.held_out_loss = over.value();
   }
-  for (std::uint32_t r = 0; r < job->tables().num_ranks; ++r) result.state_bytes.push_back(job->tables().ranks[r].program->state_bytes);
+  for (std::uint32_t r = 0; r < job->tables().num_ranks; ++r)
+    result.state_bytes.push_back(job->tables().ranks[r].program->state_bytes);
   result.arena_bytes = executor->arena_bytes();
   result.touched_bytes = executor->touched_bytes();
   return result;
@@ -178,7 +209,8 @@ LawRun LawProgram::run_sequential(runtime::Math math) {
   if (!job) return result;
   const PiperJob& tables = job->tables();
   runtime::Failure failure;
-  const auto data = runtime::open_data(tables.data, std::span(tables.inputs, tables.num_inputs), tables.seed, runtime::DataUse::training, failure);
+  const auto data = runtime::open_data(tables.data, std::span(tables.inputs, tables.num_inputs),
+                                       tables.seed, runtime::DataUse::training, failure);
   EXPECT_TRUE(data) << describe(failure);
   if (!data) return result;
   runtime::LibrarySwitch library(runtime_options(math));
@@ -190,19 +222,22 @@ LawRun LawProgram::run_sequential(runtime::Math math) {
   backend::SequentialHost host;
   host.api = &runtime::DirectCalls::api();
   host.runtime = &calls;
-  host.load = [&](std::uint32_t input, std::uint64_t step, std::uint64_t first, std::uint64_t samples, void* to) { data->load(input, step, first, samples, to); };
+  host.load = [&](std::uint32_t input, std::uint64_t step, std::uint64_t first,
+                  std::uint64_t samples, void* to) { data->load(input, step, first, samples, to); };
   backend::SequentialRun run(*dag_, std::move(host), tables.seed);
   PiperProgram state{};
   state.params = run.params().data();
   state.num_params = static_cast<std::uint32_t>(run.params().size());
   runtime::initialise_parameters(state, tables.seed, nullptr, run.state(), nullptr);
   for (int step = 0; step < kLawSteps; ++step) {
-    const bool done = run.step(runtime::scalars_of_step(tables.optimizer, static_cast<std::uint64_t>(step)));
+    const bool done =
+        run.step(runtime::scalars_of_step(tables.optimizer, static_cast<std::uint64_t>(step)));
     EXPECT_TRUE(done) << calls.failure();
     if (!done) return result;
     result.norms.push_back(run.gradient_norm());
     std::vector<double>& sums = result.sums.emplace_back();
-    for (const std::vector<double>& of_loss : run.loss_sums()) sums.insert(sums.end(), of_loss.begin(), of_loss.end());
+    for (const std::vector<double>& of_loss : run.loss_sums())
+      sums.insert(sums.end(), of_loss.begin(), of_loss.end());
     for (const PiperParam& param : run.params()) {
       const std::string name = param.name;
       // A parameter with several homes has several entries and one counted value.
@@ -220,14 +255,16 @@ std::vector<std::vector<double>> LawProgram::inputs_of_step(std::uint64_t step) 
   if (!job) return inputs;
   const PiperJob& tables = job->tables();
   runtime::Failure failure;
-  const auto data = runtime::open_data(tables.data, std::span(tables.inputs, tables.num_inputs), tables.seed, runtime::DataUse::training, failure);
+  const auto data = runtime::open_data(tables.data, std::span(tables.inputs, tables.num_inputs),
+                                       tables.seed, runtime::DataUse::training, failure);
   EXPECT_TRUE(data) << describe(failure);
   if (!data) return inputs;
   const auto samples = static_cast<std::uint64_t>(dag_->settings.data->batch);
   for (std::uint32_t i = 0; i < tables.num_inputs; ++i) {
     const PiperInput& input = tables.inputs[i];
     std::size_t elements = 1;
-    for (std::uint32_t d = 0; d < input.num_dims; ++d) elements *= static_cast<std::size_t>(input.dims[d]);
+    for (std::uint32_t d = 0; d < input.num_dims; ++d)
+      elements *= static_cast<std::size_t>(input.dims[d]);
     std::vector<double>& values = inputs.emplace_back(elements);
     // Elements of eight bytes either way.
     if (input.dtype == PIPER_F64) {
@@ -250,7 +287,8 @@ directive::Strategy one_device(Context& context, const directive::Strategy& stra
   return single;
 }
 
-void for_each_law(int count, const RandomProgramOptions& options, const std::function<void(DrawnLaw&, Random&)>& body) {
+void for_each_law(int count, const RandomProgramOptions& options,
+                  const std::function<void(DrawnLaw&, Random&)>& body) {
   for_each_case(count, [&](Random& random) {
     DrawnLaw law(random, options);
     SCOPED_TRACE(law.drawn.source);
@@ -262,25 +300,36 @@ void for_each_law(int count, const RandomProgramOptions& options, const std::fun
 LawProgram DrawnLaw::unsplit() {
   tensor::Graph model = drawn.model;
   // Which weights a line freezes may depend on stages, which one device does not have.
-  for (std::size_t p = 0; p < model.params.size(); ++p) model.params[p].frozen = program.dag().params[p].frozen;
+  for (std::size_t p = 0; p < model.params.size(); ++p)
+    model.params[p].frozen = program.dag().params[p].frozen;
   return LawProgram(context, std::move(model), one_device(context, drawn.strategy));
 }
 
 std::string first_bit_difference(const LawRun& a, const LawRun& b) {
-  if (const std::string found = compare(a.sums, b.sums, "microbatch sums", same_bits); !found.empty()) return found;
-  if (const std::string found = compare(a.gradients, b.gradients, "gradient", same_bits); !found.empty()) return found;
+  if (const std::string found = compare(a.sums, b.sums, "microbatch sums", same_bits);
+      !found.empty())
+    return found;
+  if (const std::string found = compare(a.gradients, b.gradients, "gradient", same_bits);
+      !found.empty())
+    return found;
   return compare(a.parameters, b.parameters, "value", same_bits);
 }
 
 std::string first_difference(const LawRun& a, const LawRun& b, double bound) {
-  const auto same = [bound](const std::vector<double>& x, const std::vector<double>& y) { return within(x, y, bound); };
+  const auto same = [bound](const std::vector<double>& x, const std::vector<double>& y) {
+    return within(x, y, bound);
+  };
   if (a.losses.empty()) return "nothing ran";
-  const std::tuple<const char*, const std::vector<double>&, const std::vector<double>&> figures[] = {
-      {"losses ", a.losses, b.losses}, {"norms ", a.norms, b.norms}, {"held-out losses ", a.held_out, b.held_out}};
+  const std::tuple<const char*, const std::vector<double>&, const std::vector<double>&> figures[] =
+      {{"losses ", a.losses, b.losses},
+       {"norms ", a.norms, b.norms},
+       {"held-out losses ", a.held_out, b.held_out}};
   for (const auto& [what, of_a, of_b] : figures) {
-    if (!same(of_a, of_b)) return what + testing::PrintToString(of_a) + " against " + testing::PrintToString(of_b);
+    if (!same(of_a, of_b))
+      return what + testing::PrintToString(of_a) + " against " + testing::PrintToString(of_b);
   }
-  if (const std::string found = compare(a.gradients, b.gradients, "gradient", same); !found.empty()) return found;
+  if (const std::string found = compare(a.gradients, b.gradients, "gradient", same); !found.empty())
+    return found;
   return compare(a.parameters, b.parameters, "value", same);
 }
 

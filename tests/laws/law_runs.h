@@ -35,7 +35,7 @@ struct LawRun {
   std::vector<double> losses, norms;
   // After all steps: the losses of steps on held-out data.
   std::vector<double> held_out;
-  double held_out_loss = 0;                                         // over all of them
+  double held_out_loss = 0;  // over all of them
   // Per step the microbatch sums of all losses.
   std::vector<std::vector<double>> sums;
   std::map<std::string, std::vector<std::vector<double>>> gradients, parameters;
@@ -46,13 +46,15 @@ struct LawRun {
 
 struct LawRunOptions {
   backend::Engine engine = backend::Engine::interpreter;
-  std::string cache_folder = {};        // of generated objects
+  std::string cache_folder = {};  // of generated objects
   runtime::RandomDelays delays = {};
   runtime::Math math = runtime::Math::builtin;
   int held_out_steps = 0;
   /// Makes the executor of the job; null: on the CPU.
-  std::function<std::unique_ptr<runtime::Executor>(const backend::Job&, const runtime::ExecutorOptions&, runtime::Failure&)> executor = {};
-  backend::cuda::KernelSet* kernels = nullptr;  // on CUDA: as JobOptions::kernels
+  std::function<std::unique_ptr<runtime::Executor>(
+      const backend::Job&, const runtime::ExecutorOptions&, runtime::Failure&)>
+      executor = {};
+  backend::cuda::KernelSet* kernels = nullptr;         // on CUDA: as JobOptions::kernels
   std::shared_ptr<runtime::Transport> transport = {};  // null: local
 };
 
@@ -60,7 +62,8 @@ class LawProgram {
  public:
   /// Compiles up to level planned and verifies; on errors it fails the test and is false. `target`:
   /// the target of the plan; the interpreter runs either.
-  LawProgram(Context& context, tensor::Graph model, directive::Strategy strategy, backend::Target target = backend::Target::cpu);
+  LawProgram(Context& context, tensor::Graph model, directive::Strategy strategy,
+             backend::Target target = backend::Target::cpu);
 
   explicit operator bool() const { return dag_.has_value(); }
   const dag::Dag& dag() const { return *dag_; }
@@ -89,7 +92,8 @@ class LawProgram {
 /// A random program, compiled.
 struct DrawnLaw {
   DrawnLaw(Random& random, const RandomProgramOptions& options)
-      : drawn(random_program(context, random, options)), program(context, drawn.model, drawn.strategy) {}
+      : drawn(random_program(context, random, options)),
+        program(context, drawn.model, drawn.strategy) {}
   /// The same model on one device, not sharded; compiled separately.
   LawProgram unsplit();
 
@@ -100,7 +104,8 @@ struct DrawnLaw {
 
 /// Runs `body` on `count` random programs (`for_each_case`); a failure shows the program, and a
 /// program that does not compile fails.
-void for_each_law(int count, const RandomProgramOptions& options, const std::function<void(DrawnLaw&, Random&)>& body);
+void for_each_law(int count, const RandomProgramOptions& options,
+                  const std::function<void(DrawnLaw&, Random&)>& body);
 
 /// The same train without directives, on one device: neither sharded, split nor ordered.
 directive::Strategy one_device(Context& context, const directive::Strategy& strategy);

@@ -19,9 +19,13 @@ namespace {
 /// The text read and taken to a plan, as text.
 std::string plan_of(const std::string& text, Context& context, DiagnosticSink& sink) {
   std::vector<directive::Directive> directives;
-  std::optional<dag::Dag> dag = dag::parse(context.locations.files().add("level.pir", text), context, sink, &directives);
+  std::optional<dag::Dag> dag =
+      dag::parse(context.locations.files().add("level.pir", text), context, sink, &directives);
   if (!dag) return "";
-  directive::Strategy strategy{.mesh = dag->mesh, .device_sets = dag->device_sets, .directives = std::move(directives), .settings = dag->settings};
+  directive::Strategy strategy{.mesh = dag->mesh,
+                               .device_sets = dag->device_sets,
+                               .directives = std::move(directives),
+                               .settings = dag->settings};
   return passes::advance(*dag, std::move(strategy), sink, {}) ? dag::print(*dag) : "";
 }
 
@@ -63,7 +67,8 @@ void for_each_program(llvm::function_ref<void(Context&, RandomProgram&, Diagnost
 /// Nodes may stand in any order: for example nodes that load samples and report losses before the
 /// work.
 std::string surroundings_first(const std::string& text) {
-  const std::size_t graph = text.find("\ngraph") + 1, first = text.find('\n', graph) + 1, end = text.find("\n}", first) + 1;
+  const std::size_t graph = text.find("\ngraph") + 1, first = text.find('\n', graph) + 1,
+                    end = text.find("\n}", first) + 1;
   std::string work, others;
   for (std::size_t at = first; at < end;) {
     const std::size_t next = text.find('\n', at) + 1;
@@ -74,22 +79,26 @@ std::string surroundings_first(const std::string& text) {
   return text.substr(0, first) + others + work + text.substr(end);
 }
 
-void expect_the_same_plan_from_text(Context& context, RandomProgram& program, DiagnosticSink& sink) {
+void expect_the_same_plan_from_text(Context& context, RandomProgram& program,
+                                    DiagnosticSink& sink) {
   using dag::Level;
   const auto planned = test::compile(program.model, program.strategy, sink, {});
   ASSERT_TRUE(planned) << render_text(sink.sorted(), context.locations.files());
   const std::string wanted = dag::print(*planned);
-  for (const Level level : {Level::built, Level::split, Level::placed, Level::communicating, Level::ordered, Level::planned}) {
+  for (const Level level : {Level::built, Level::split, Level::placed, Level::communicating,
+                            Level::ordered, Level::planned}) {
     SCOPED_TRACE(level_name(level));
     passes::Options options;
     options.stop_at = level;
     const auto dag = test::compile(program.model, program.strategy, sink, options);
     ASSERT_TRUE(dag);
     const std::string text = dag::print(*dag, program.strategy.directives);
-    ASSERT_EQ(plan_of(text, context, sink), wanted) << text << render_text(sink.sorted(), context.locations.files());
+    ASSERT_EQ(plan_of(text, context, sink), wanted)
+        << text << render_text(sink.sorted(), context.locations.files());
     // Nodes around the work are not recreated, and the order of lines decides ties.
     if (level >= Level::communicating) continue;
-    ASSERT_EQ(plan_of(surroundings_first(text), context, sink), wanted) << text << render_text(sink.sorted(), context.locations.files());
+    ASSERT_EQ(plan_of(surroundings_first(text), context, sink), wanted)
+        << text << render_text(sink.sorted(), context.locations.files());
   }
 }
 
@@ -103,7 +112,8 @@ TEST(Levels, LoadsThatDifferInLayoutAloneHaveNamesOfTheirOwn) {
   const auto planned = test::compile(program.model, program.strategy, sink, {});
   ASSERT_TRUE(planned);
   std::set<std::string> names;
-  for (std::size_t n = 0; n < planned->nodes.size(); ++n) EXPECT_TRUE(names.insert(planned->name(dag::NodeId::at(n))).second);
+  for (std::size_t n = 0; n < planned->nodes.size(); ++n)
+    EXPECT_TRUE(names.insert(planned->name(dag::NodeId::at(n))).second);
   EXPECT_TRUE(names.contains("load.x.mb0.c") && names.contains("load.x.mb0.c.dp"));
 }
 
@@ -111,7 +121,8 @@ TEST(Levels, LoadsThatDifferInLayoutAloneHaveNamesOfTheirOwn) {
 std::string laid_out(const std::string& text, std::size_t begin, const std::string& layout) {
   const std::string of_samples = "<dp: batch>";
   std::string changed = text;
-  for (std::size_t at = begin; (at = changed.find(of_samples, at)) < changed.find("\n}", begin);) changed.replace(at, of_samples.size(), layout);
+  for (std::size_t at = begin; (at = changed.find(of_samples, at)) < changed.find("\n}", begin);)
+    changed.replace(at, of_samples.size(), layout);
   return changed;
 }
 
@@ -126,7 +137,8 @@ TEST(Levels, BodiesLaidOutUnlikeTheLinesAreRefused) {
     const auto dag = test::compile(program.model, program.strategy, sink, options);
     ASSERT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
     const std::string text = dag::print(*dag, program.strategy.directives);
-    for (std::size_t body = text.find("\nbody @"); body != std::string::npos; body = text.find("\nbody @", body + 1)) {
+    for (std::size_t body = text.find("\nbody @"); body != std::string::npos;
+         body = text.find("\nbody @", body + 1)) {
       for (const char* layout : {"", "<dp: +>"}) {
         const std::string changed = laid_out(text, body, layout);
         if (changed == text) continue;
@@ -151,15 +163,19 @@ void expect_layouts(const dag::Dag& dag) {
     for (const dag::Input& input : dag.inputs_of(node)) {
       const dag::BodyPort& port = body.inputs[input.port];
       if (port.kind != dag::PortKind::data && port.kind != dag::PortKind::saved) continue;
-      EXPECT_EQ(dag::layout_of(dag, input.source), body.graph.value(port.value).layout) << dag.name(dag::NodeId::at(n)) << " " << input.port;
+      EXPECT_EQ(dag::layout_of(dag, input.source), body.graph.value(port.value).layout)
+          << dag.name(dag::NodeId::at(n)) << " " << input.port;
       const Interval samples = dag::samples_of(dag, node, first);
-      for (const tensor::Dim& dim : body.graph.type(port.value).dims) EXPECT_TRUE(!dim.sampled || dim.extent == samples.extent);
+      for (const tensor::Dim& dim : body.graph.type(port.value).dims)
+        EXPECT_TRUE(!dim.sampled || dim.extent == samples.extent);
     }
     for (std::uint32_t o = 0; o < body.outputs.size(); ++o) {
       if (body.outputs[o].kind != dag::PortKind::grad) continue;
-      const auto bucket = std::find_if(dag.buckets.begin(), dag.buckets.end(), [&](const dag::Bucket& each) {
-        return std::find(each.params.begin(), each.params.end(), body.outputs[o].param) != each.params.end();
-      });
+      const auto bucket =
+          std::find_if(dag.buckets.begin(), dag.buckets.end(), [&](const dag::Bucket& each) {
+            return std::find(each.params.begin(), each.params.end(), body.outputs[o].param) !=
+                   each.params.end();
+          });
       ASSERT_NE(bucket, dag.buckets.end());
       EXPECT_EQ(dag::summed_axes(dag, {dag::NodeId::at(n), o}), dag.reduced_over(*bucket));
     }
@@ -169,7 +185,8 @@ void expect_layouts(const dag::Dag& dag) {
 TEST(Levels, LayoutsAgreeAlongEdges) {
   using dag::Level;
   for_each_program([](Context& context, RandomProgram& program, DiagnosticSink& sink) {
-    for (const Level level : {Level::placed, Level::communicating, Level::ordered, Level::planned}) {
+    for (const Level level :
+         {Level::placed, Level::communicating, Level::ordered, Level::planned}) {
       SCOPED_TRACE(level_name(level));
       passes::Options options;
       options.stop_at = level;

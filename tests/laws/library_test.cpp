@@ -22,37 +22,51 @@ model noisy(layers: int) {
 model layer(x: tensor[batch, wide]) -> tensor[batch, wide] {
     weight up[wide, inner: 2*wide] = normal(0.3)
     weight down[inner, wide] = normal(0.3)
-    return x + dropout(gelu(x @ dropout(up, )" + rate + R"()), )" + rate + R"() @ down
+    return x + dropout(gelu(x @ dropout(up, )" +
+         rate + R"()), )" + rate + R"() @ down
 }
 model squares(x: tensor[batch, wide]) -> tensor[batch, wide] { return x * x }
-mesh cluster(pp: )" + std::to_string(each.devices) + R"(, dp: 2)
+mesh cluster(pp: )" +
+         std::to_string(each.devices) + R"(, dp: 2)
 train small = noisy(layers: 8) on cluster {
     data:  synthetic(batch: 16)
     optim: sgd(lr: 1e-3, momentum: 0.9)
     steps: 3
     seed:  7
-    )" + each.call + R"(
-    )" + (each.replicates ? "" : "replicate model over dp") + R"(
+    )" + each.call +
+         R"(
+    )" + (each.replicates ? "" : "replicate model over dp") +
+         R"(
 }
 )";
 }
 
 /// A model of the library with small sizes; `data` fits its inputs.
-std::string model_source(const LibraryCase& each, const LibraryDeclaration& model, const std::string& data) {
+std::string model_source(const LibraryCase& each, const LibraryDeclaration& model,
+                         const std::string& data) {
   std::string arguments;
-  for (const LibraryParam& param : model.params) arguments += (arguments.empty() ? "" : ", ") + param.name + ": " + (param.name == "layers" ? "6" : "4");
-  return "use " + model.module + "\nuse std.schedules." + each.schedule + "\nmesh cluster(pp: " + std::to_string(each.devices) + ")\ntrain small = " + model.name + "(" + arguments +
-         ") on cluster {\n    data:  synthetic(batch: 16, " + data + ")\n    optim: sgd(lr: 1e-2)\n    steps: 3\n    " + each.call + "\n}\n";
+  for (const LibraryParam& param : model.params)
+    arguments +=
+        (arguments.empty() ? "" : ", ") + param.name + ": " + (param.name == "layers" ? "6" : "4");
+  return "use " + model.module + "\nuse std.schedules." + each.schedule +
+         "\nmesh cluster(pp: " + std::to_string(each.devices) + ")\ntrain small = " + model.name +
+         "(" + arguments + ") on cluster {\n    data:  synthetic(batch: 16, " + data +
+         ")\n    optim: sgd(lr: 1e-2)\n    steps: 3\n    " + each.call + "\n}\n";
 }
 
 class Library : public testing::TestWithParam<LibraryCase> {
  protected:
-  void SetUp() override { ASSERT_NE(GetParam().devices, 0) << "`" << GetParam().call << "` compiles on the small GPT at none of the sizes that are tried"; }
+  void SetUp() override {
+    ASSERT_NE(GetParam().devices, 0)
+        << "`" << GetParam().call
+        << "` compiles on the small GPT at none of the sizes that are tried";
+  }
 };
 
 /// Compares the program's run, held up at random, with the same microbatches on one device bit for
 /// bit, and in f64 with the unsplit model.
-void expect_values_of_one_device(const std::string& text, LawRun& run, tensor::DType dtype = tensor::DType::f64) {
+void expect_values_of_one_device(const std::string& text, LawRun& run,
+                                 tensor::DType dtype = tensor::DType::f64) {
   SCOPED_TRACE(text);
   source::MemoryFileSystem files;
   files.add("small.pipe", text);
@@ -62,7 +76,8 @@ void expect_values_of_one_device(const std::string& text, LawRun& run, tensor::D
   ASSERT_TRUE(file);
   const sema::Program analysed = sema::analyse(*file, files, context, sink);
   ASSERT_TRUE(analysed.ok) << render_text(sink.sorted(), context.locations.files());
-  const auto lowered = lower::lower_train(analysed, analysed.find_train("small"), {}, context, sink, dtype);
+  const auto lowered =
+      lower::lower_train(analysed, analysed.find_train("small"), {}, context, sink, dtype);
   ASSERT_TRUE(lowered) << render_text(sink.sorted(), context.locations.files());
   LawProgram program(context, lowered->model, lowered->strategy);
   ASSERT_TRUE(program);
@@ -86,7 +101,9 @@ TEST_P(Library, ComputesItWhereValuesAndStateWaitOnTheHost) {
   for (const char* window : {"1", "2"}) {
     LibraryCase recomputed_forward = GetParam();
     recomputed_forward.call += "\n    recompute block[3].attention";
-    if (!recomputed_forward.offloads) recomputed_forward.call += std::string("\n    offload block with window: ") + window + "\n    offload model with what: optimizer";
+    if (!recomputed_forward.offloads)
+      recomputed_forward.call += std::string("\n    offload block with window: ") + window +
+                                 "\n    offload model with what: optimizer";
     LawRun run;
     expect_values_of_one_device(gpt_source(recomputed_forward, "zero: 3"), run);
   }
@@ -98,8 +115,10 @@ TEST_P(Library, KeepsAllBitsInF32) {
   expect_values_of_one_device(gpt_source(GetParam(), "zero: 2"), run, tensor::DType::f32);
   // Sharding changes no bit if gradients are reduced alike.
   LawRun gradients, parameters;
-  expect_values_of_one_device(gpt_source(GetParam(), "zero: 2, reduce: unit"), gradients, tensor::DType::f32);
-  expect_values_of_one_device(gpt_source(GetParam(), "zero: 3, reduce: unit, prefetch: 2"), parameters, tensor::DType::f32);
+  expect_values_of_one_device(gpt_source(GetParam(), "zero: 2, reduce: unit"), gradients,
+                              tensor::DType::f32);
+  expect_values_of_one_device(gpt_source(GetParam(), "zero: 3, reduce: unit, prefetch: 2"),
+                              parameters, tensor::DType::f32);
   EXPECT_EQ(first_bit_difference(gradients, parameters), "");
 }
 
@@ -108,11 +127,15 @@ TEST_P(Library, KeepsAllBitsInBf16) {
   expect_values_of_one_device(gpt_source(GetParam()), run, tensor::DType::bf16);
   LibraryCase recomputed_forward = GetParam();
   recomputed_forward.call += "\n    recompute block[3].attention";
-  if (!recomputed_forward.offloads) recomputed_forward.call += "\n    offload block with window: 1\n    offload model with what: optimizer";
+  if (!recomputed_forward.offloads)
+    recomputed_forward.call +=
+        "\n    offload block with window: 1\n    offload model with what: optimizer";
   expect_values_of_one_device(gpt_source(recomputed_forward, "zero: 3"), run, tensor::DType::bf16);
   LawRun gradients, parameters;
-  expect_values_of_one_device(gpt_source(GetParam(), "zero: 2, reduce: unit"), gradients, tensor::DType::bf16);
-  expect_values_of_one_device(gpt_source(GetParam(), "zero: 3, reduce: unit, prefetch: 2"), parameters, tensor::DType::bf16);
+  expect_values_of_one_device(gpt_source(GetParam(), "zero: 2, reduce: unit"), gradients,
+                              tensor::DType::bf16);
+  expect_values_of_one_device(gpt_source(GetParam(), "zero: 3, reduce: unit, prefetch: 2"),
+                              parameters, tensor::DType::bf16);
   EXPECT_EQ(first_bit_difference(gradients, parameters), "");
 }
 
@@ -146,11 +169,14 @@ TEST(LibraryModels, EveryModelFitsASchedule) {
   for (const LibraryDeclaration& model : library_models()) {
     std::string why;
     const LibraryCase whole{"gpipe", "gpipe(pp, 4)", 2};
-    EXPECT_TRUE(compiles(model_source(whole, model, "classes: 2, seq: 3"), why) || compiles(model_source(whole, model, "classes: 2"), why)) << why;
+    EXPECT_TRUE(compiles(model_source(whole, model, "classes: 2, seq: 3"), why) ||
+                compiles(model_source(whole, model, "classes: 2"), why))
+        << why;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Schedules, Library, testing::ValuesIn(library_cases()), [](const auto& each) { return each.param.schedule; });
+INSTANTIATE_TEST_SUITE_P(Schedules, Library, testing::ValuesIn(library_cases()),
+                         [](const auto& each) { return each.param.schedule; });
 
 /// Orders below stages name the regions around the ones with work: blocks, and inside a block with
 /// overlap.
@@ -221,7 +247,8 @@ train small = tower(layers: 4, dim: 4) on line {
 
 TEST(LooseWork, ComputesWhatOneDeviceDoes) {
   for (const char* text : kLooseWork) {
-    for (const tensor::DType dtype : {tensor::DType::f64, tensor::DType::f32, tensor::DType::bf16}) {
+    for (const tensor::DType dtype :
+         {tensor::DType::f64, tensor::DType::f32, tensor::DType::bf16}) {
       LawRun run;
       expect_values_of_one_device(text, run, dtype);
     }

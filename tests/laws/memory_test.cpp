@@ -26,7 +26,8 @@ const dag::Role& role_of(const dag::Dag& dag, std::uint64_t rank) {
 std::int64_t written_end(const dag::Role& role) {
   std::int64_t end = 0;
   for (const dag::Buffer& buffer : role.buffers) {
-    if (buffer.cls != dag::BufferClass::workspace) end = std::max(end, buffer.offset + buffer.bytes);
+    if (buffer.cls != dag::BufferClass::workspace)
+      end = std::max(end, buffer.offset + buffer.bytes);
   }
   return end;
 }
@@ -40,7 +41,8 @@ TEST(Memory, TheArenaIsUsedToItsEndAndNotBeyond) {
     for (std::size_t rank = 0; rank < run.arena_bytes.size(); ++rank) {
       SCOPED_TRACE(testing::Message() << "rank " << rank);
       const dag::Role& role = role_of(law.program.dag(), rank);
-      const auto arena = static_cast<std::int64_t>(run.arena_bytes[rank]), touched = static_cast<std::int64_t>(run.touched_bytes[rank]);
+      const auto arena = static_cast<std::int64_t>(run.arena_bytes[rank]),
+                 touched = static_cast<std::int64_t>(run.touched_bytes[rank]);
       EXPECT_EQ(arena, role.arena_bytes);
       EXPECT_LE(role.live_bytes, role.arena_bytes);
       EXPECT_LE(touched, arena);

@@ -34,7 +34,9 @@ std::string planned_schedule(const std::string& name, const std::vector<lower::O
   EXPECT_TRUE(file);
   if (!file) return "";
   const sema::Program program = sema::analyse(*file, nothing, context, sink);
-  auto lowered = program.ok ? lower::lower_schedule(program, program.find_schedule(name), values, context, sink) : std::nullopt;
+  auto lowered = program.ok ? lower::lower_schedule(program, program.find_schedule(name), values,
+                                                    context, sink)
+                            : std::nullopt;
   EXPECT_TRUE(lowered) << render_text(sink.sorted(), context.locations.files());
   return lowered ? planned(context, std::move(lowered->model), lowered->strategy) : "";
 }
@@ -46,23 +48,46 @@ void expect_all_refused(const std::string& text, std::size_t limit) {
   for (const std::string& survivor : report.survivors) ADD_FAILURE() << "not refused: " << survivor;
 }
 
-TEST(LawMutations, OneFOneB) { expect_all_refused(planned_schedule("one_f_one_b", {{"p", "3"}, {"m", "4"}}), 250); }
-TEST(LawMutations, HalvesOnAV) { expect_all_refused(planned_schedule("zbv", {{"p", "2"}, {"m", "3"}}), 250); }
-TEST(LawMutations, OverlapGroupsOnAV) { expect_all_refused(planned_schedule("dual_pipe_v", {{"p", "2"}, {"m", "4"}}), 250); }
-TEST(LawMutations, TwoCopiesInOppositeDirections) { expect_all_refused(planned_schedule("dual_pipe", {{"p", "2"}, {"m", "4"}}), 250); }
+TEST(LawMutations, OneFOneB) {
+  expect_all_refused(planned_schedule("one_f_one_b", {{"p", "3"}, {"m", "4"}}), 250);
+}
+TEST(LawMutations, HalvesOnAV) {
+  expect_all_refused(planned_schedule("zbv", {{"p", "2"}, {"m", "3"}}), 250);
+}
+TEST(LawMutations, OverlapGroupsOnAV) {
+  expect_all_refused(planned_schedule("dual_pipe_v", {{"p", "2"}, {"m", "4"}}), 250);
+}
+TEST(LawMutations, TwoCopiesInOppositeDirections) {
+  expect_all_refused(planned_schedule("dual_pipe", {{"p", "2"}, {"m", "4"}}), 250);
+}
 
 TEST(LawMutations, ReplicatedInBucketsWithTiedWeights) {
   Context context;
   StrategyBuilder build(context, {{"pp", 2}, {"dp", 2}});
   build.line(2, 2).one_f_one_b(2, 2, true).replicate({"dp"}, 256).clip(0.1);
-  expect_all_refused(planned(context, small_gpt(context, {.layers = 2, .batch = 4, .seq = 3, .dim = 4, .tied = true, .auxiliary_loss = true}), build.strategy()), 250);
+  expect_all_refused(
+      planned(
+          context,
+          small_gpt(
+              context,
+              {.layers = 2, .batch = 4, .seq = 3, .dim = 4, .tied = true, .auxiliary_loss = true}),
+          build.strategy()),
+      250);
 }
 
 TEST(LawMutations, ShardedOptimizerState) {
   Context context;
   StrategyBuilder build(context, {{"pp", 2}, {"dp", 2}, {"pod", 2}});
-  build.line(2, 2).one_f_one_b(2, 2, true).replicate({"dp"}, 512, {}, 1).replicate({"pod"}, 512).clip(0.1);
-  expect_all_refused(planned(context, small_gpt(context, {.layers = 2, .batch = 8, .seq = 3, .dim = 4, .tied = true}), build.strategy()), 250);
+  build.line(2, 2)
+      .one_f_one_b(2, 2, true)
+      .replicate({"dp"}, 512, {}, 1)
+      .replicate({"pod"}, 512)
+      .clip(0.1);
+  expect_all_refused(
+      planned(context,
+              small_gpt(context, {.layers = 2, .batch = 8, .seq = 3, .dim = 4, .tied = true}),
+              build.strategy()),
+      250);
 }
 
 TEST(LawMutations, RunAgainAndFrozen) {
@@ -70,8 +95,14 @@ TEST(LawMutations, RunAgainAndFrozen) {
   StrategyBuilder build(context, {{"pp", 2}, {"dp", 2}});
   build.line(2, 3).one_f_one_b(2, 3, true).replicate({"dp"}, 256).clip(0.1);
   directive::Selector some = build.selector({{"layer", 0}, {"mb", 1}});
-  build.add(directive::Recompute{{build.selector({{"stage", 1}}), std::move(some)}, build.next_line()}).add(directive::Freeze{{build.selector({{"layer", 2}})}, build.next_line()});
-  expect_all_refused(planned(context, mlp_chain(context, {.layers = 4, .batch = 12, .dim = 2, .hidden = 3}), build.strategy()), 250);
+  build
+      .add(directive::Recompute{{build.selector({{"stage", 1}}), std::move(some)},
+                                build.next_line()})
+      .add(directive::Freeze{{build.selector({{"layer", 2}})}, build.next_line()});
+  expect_all_refused(
+      planned(context, mlp_chain(context, {.layers = 4, .batch = 12, .dim = 2, .hidden = 3}),
+              build.strategy()),
+      250);
 }
 
 TEST(LawMutations, FrozenAndSharded) {
@@ -79,16 +110,20 @@ TEST(LawMutations, FrozenAndSharded) {
   StrategyBuilder build(context, {{"pp", 2}, {"dp", 2}});
   build.line(2, 2).one_f_one_b(2, 2, true).replicate({"dp"}, 256, {}, 3);
   build.add(directive::Freeze{{build.selector({{"layer", 2}})}, build.next_line()});
-  expect_all_refused(planned(context, mlp_chain(context, {.layers = 4, .batch = 8, .dim = 2, .hidden = 3}), build.strategy()), 250);
+  expect_all_refused(
+      planned(context, mlp_chain(context, {.layers = 4, .batch = 8, .dim = 2, .hidden = 3}),
+              build.strategy()),
+      250);
 }
 
 TEST(LawMutations, GathersThatAnOrderPlaces) {
   Context context;
-  const RandomProgram read = read_program(context,
-                                          "use std.models.mlp\nmesh line(pp: 2, dp: 2)\ntrain t = mlp(layers: 4, features: 4, hidden: 4, classes: 2) on line {\n"
-                                          "    data: synthetic(batch: 8, classes: 2)\n    optim: adamw(lr: 1e-2)\n    steps: 1\n    dtype: f64\n"
-                                          "    partition model into stage: 2\n    for s in 0..2 { place stage[s] on pp[s] }\n    split batch into mb: 2\n    replicate model over dp with zero: 3\n"
-                                          "    order { rank r in pp { F stage[r].gather; F stage[r] mb[0]; F stage[r] mb[1]; B stage[r].gather mb[0]; B stage[r] mb[0]; B stage[r] mb[1] } }\n}\n");
+  const RandomProgram read = read_program(
+      context,
+      "use std.models.mlp\nmesh line(pp: 2, dp: 2)\ntrain t = mlp(layers: 4, features: 4, hidden: 4, classes: 2) on line {\n"
+      "    data: synthetic(batch: 8, classes: 2)\n    optim: adamw(lr: 1e-2)\n    steps: 1\n    dtype: f64\n"
+      "    partition model into stage: 2\n    for s in 0..2 { place stage[s] on pp[s] }\n    split batch into mb: 2\n    replicate model over dp with zero: 3\n"
+      "    order { rank r in pp { F stage[r].gather; F stage[r] mb[0]; F stage[r] mb[1]; B stage[r].gather mb[0]; B stage[r] mb[0]; B stage[r] mb[1] } }\n}\n");
   expect_all_refused(planned(context, read.model, read.strategy), 250);
 }
 
@@ -96,10 +131,17 @@ TEST(LawMutations, Offloaded) {
   Context context;
   StrategyBuilder build(context, {{"pp", 2}, {"dp", 2}});
   build.line(2, 4).one_f_one_b(2, 4, true).replicate({"dp"}, 256);
-  build.add(directive::Offload{{build.selector({{"stage", 0}})}, 1, directive::Offload::What::activations, build.next_line()});
-  build.add(directive::Offload{{build.selector({{"stage", 1}})}, 1, directive::Offload::What::optimizer, build.next_line()});
+  build.add(directive::Offload{{build.selector({{"stage", 0}})},
+                               1,
+                               directive::Offload::What::activations,
+                               build.next_line()});
+  build.add(directive::Offload{
+      {build.selector({{"stage", 1}})}, 1, directive::Offload::What::optimizer, build.next_line()});
   build.edit().settings.optimizer->kind = directive::Optimizer::Kind::adamw;
-  expect_all_refused(planned(context, mlp_chain(context, {.layers = 4, .batch = 16, .dim = 2, .hidden = 3}), build.strategy()), 250);
+  expect_all_refused(
+      planned(context, mlp_chain(context, {.layers = 4, .batch = 16, .dim = 2, .hidden = 3}),
+              build.strategy()),
+      250);
 }
 
 /// Without its workspace, with a smaller one or a larger one, where bodies are known.
@@ -120,7 +162,10 @@ void expect_workspaces_verified(dag::Dag& dag, int& changed) {
       }
     }
     for (dag::Action& action : role.actions) {
-      if (action.num_operands == 0 || role.buffers[role.operands[action.first_operand + action.num_operands - 1].buffer.index()].cls != dag::BufferClass::workspace) continue;
+      if (action.num_operands == 0 ||
+          role.buffers[role.operands[action.first_operand + action.num_operands - 1].buffer.index()]
+                  .cls != dag::BufferClass::workspace)
+        continue;
       --action.num_operands;
       EXPECT_TRUE(refused()) << dag.name(action.node);
       ++action.num_operands;

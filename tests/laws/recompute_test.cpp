@@ -42,7 +42,8 @@ std::string six_layers(const std::string& lines) {
 
 /// Every `from` of the text becomes `to`.
 std::string with_all(std::string text, const std::string& from, const std::string& to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
   return text;
 }
 
@@ -50,8 +51,10 @@ struct Compiled {
   struct Text {
     std::string text;
   };
-  explicit Compiled(const std::string& lines, const std::string& schedule = "one_f_one_b") : Compiled(Text{with_all(six_layers(lines), "one_f_one_b", schedule)}) {}
-  explicit Compiled(const Text& whole) : read(read_program(context, whole.text)), program(context, read.model, read.strategy) {}
+  explicit Compiled(const std::string& lines, const std::string& schedule = "one_f_one_b")
+      : Compiled(Text{with_all(six_layers(lines), "one_f_one_b", schedule)}) {}
+  explicit Compiled(const Text& whole)
+      : read(read_program(context, whole.text)), program(context, read.model, read.strategy) {}
   Context context;
   RandomProgram read;
   LawProgram program;
@@ -60,7 +63,8 @@ struct Compiled {
 std::string layers_of(std::uint32_t subset) {
   std::string list;
   for (std::uint32_t l = 0; l < kLayers; ++l) {
-    if ((subset >> l & 1) != 0) list += (list.empty() ? "" : ", ") + ("layer[" + std::to_string(l) + "]");
+    if ((subset >> l & 1) != 0)
+      list += (list.empty() ? "" : ", ") + ("layer[" + std::to_string(l) + "]");
   }
   return list;
 }
@@ -82,16 +86,20 @@ TEST(Recompute, EverySubsetOfLayersGivesTheSameBits) {
     const std::string some = subset % 2 == 0 ? "" : " mb[1..3]";
     std::string line = "    recompute ";
     for (std::uint32_t l = 0, any = 0; l < kLayers; ++l) {
-      if ((subset >> l & 1) != 0) line += (any++ > 0 ? ", layer[" : "layer[") + std::to_string(l) + "]" + some;
+      if ((subset >> l & 1) != 0)
+        line += (any++ > 0 ? ", layer[" : "layer[") + std::to_string(l) + "]" + some;
     }
     Compiled again(line + "\n");
     ASSERT_TRUE(again.program);
-    const auto runs_again = std::count_if(again.program.dag().nodes.begin(), again.program.dag().nodes.end(), [](const dag::Node& node) { return runs_body(node.kind) && node.pass == Pass::R; });
+    const auto runs_again = std::count_if(
+        again.program.dag().nodes.begin(), again.program.dag().nodes.end(),
+        [](const dag::Node& node) { return runs_body(node.kind) && node.pass == Pass::R; });
     EXPECT_EQ(runs_again, std::popcount(subset) * (subset % 2 == 0 ? 4 : 2));
     const LawRun run = again.program.run({});
     EXPECT_EQ(first_bit_difference(run, wanted), "");
     for (std::size_t rank = 0; rank < run.arena_bytes.size(); ++rank) {
-      EXPECT_EQ(run.arena_bytes[rank], static_cast<std::uint64_t>(again.program.dag().plan->roles[rank].arena_bytes));
+      EXPECT_EQ(run.arena_bytes[rank],
+                static_cast<std::uint64_t>(again.program.dag().plan->roles[rank].arena_bytes));
       EXPECT_LE(run.touched_bytes[rank], run.arena_bytes[rank]);
     }
     least = std::min(least, most_live(again.program.dag()));
@@ -123,7 +131,8 @@ std::size_t most_kept(const dag::Dag& dag, const dag::Role& role) {
       const dag::Node& node = dag.node(action.node);
       if (runs_body(node.kind) && node.pass == Pass::F) continue;
       for (const dag::Input& input : dag.inputs_of(node)) {
-        if (input.source == port && (runs_body(node.kind) || copies_to_or_from_host(node.kind))) return true;
+        if (input.source == port && (runs_body(node.kind) || copies_to_or_from_host(node.kind)))
+          return true;
       }
     }
     return false;
@@ -164,10 +173,15 @@ TEST(Offload, ValuesOnTheHostKeepTheirBits) {
   ASSERT_TRUE(plain.program);
   const LawRun wanted = plain.program.run({});
   std::int64_t least = most_live(plain.program.dag());
-  for (const char* line : {"model", "stage", "stage with window: 2", "stage with window: 3", "stage with window: 100", "layer", "layer with window: 3", "layer[0..2] mb[1..3] with window: 2",
-                           "layer[1] with window: 1, what: activations", "stage[0] with window: 2\n    offload stage[1]", "layer\n    recompute layer[1..4] mb[0..2]",
-                           "stage with window: 2\n    recompute layer", "model with what: optimizer", "layer[1..3] with what: optimizer, window: 2",
-                           "stage[0] with what: optimizer, window: 100\n    offload stage with window: 2\n    offload stage[1] with what: optimizer"}) {
+  for (
+      const char* line :
+      {"model", "stage", "stage with window: 2", "stage with window: 3", "stage with window: 100",
+       "layer", "layer with window: 3", "layer[0..2] mb[1..3] with window: 2",
+       "layer[1] with window: 1, what: activations",
+       "stage[0] with window: 2\n    offload stage[1]", "layer\n    recompute layer[1..4] mb[0..2]",
+       "stage with window: 2\n    recompute layer", "model with what: optimizer",
+       "layer[1..3] with what: optimizer, window: 2",
+       "stage[0] with what: optimizer, window: 100\n    offload stage with window: 2\n    offload stage[1] with what: optimizer"}) {
     SCOPED_TRACE(line);
     Compiled out("    offload " + std::string(line) + "\n");
     ASSERT_TRUE(out.program);
@@ -175,7 +189,8 @@ TEST(Offload, ValuesOnTheHostKeepTheirBits) {
     EXPECT_EQ(first_bit_difference(run, wanted), "");
     EXPECT_EQ(first_bit_difference(out.program.run_sequential(), wanted), "");
     for (std::size_t rank = 0; rank < run.arena_bytes.size(); ++rank) {
-      EXPECT_EQ(run.arena_bytes[rank], static_cast<std::uint64_t>(out.program.dag().plan->roles[rank].arena_bytes));
+      EXPECT_EQ(run.arena_bytes[rank],
+                static_cast<std::uint64_t>(out.program.dag().plan->roles[rank].arena_bytes));
       EXPECT_LE(run.touched_bytes[rank], run.arena_bytes[rank]);
     }
     least = std::min(least, most_live(out.program.dag()));
@@ -198,7 +213,9 @@ TEST(Offload, AsManyInstancesStayAsTheWindowSays) {
 }
 
 int copies_to_host(const dag::Dag& dag, const dag::Role& role) {
-  return static_cast<int>(std::count_if(role.actions.begin(), role.actions.end(), [&](const dag::Action& action) { return leaves_device(dag.node(action.node).kind); }));
+  return static_cast<int>(std::count_if(
+      role.actions.begin(), role.actions.end(),
+      [&](const dag::Action& action) { return leaves_device(dag.node(action.node).kind); }));
 }
 
 /// GPipe keeps all microbatches, and its backwards read them as the forwards made them: those made
@@ -220,9 +237,13 @@ TEST(Offload, ValuesReadLastLeaveFirst) {
 /// Backwards in an irregular order, from which with three places five values are offloaded; four
 /// could not suffice.
 TEST(Offload, AsFewLeaveAsCan) {
-  Compiled out(Compiled::Text{with_all(with_all(six_layers("    partition model into stage: 1\n    place stage[0] on pp[0]\n    split batch into mb: 8\n    offload stage with window: 3\n"
-                                                  "    order { rank r in pp { cursor a = stage[0] mb[0..8] backward stage[0] mb[[3, 1, 0, 2, 7, 5, 6, 4]]; repeat 8 { F a }; repeat 8 { B a } } }\n"),
-                                       "    one_f_one_b(pp, 4)\n", ""), "pp: 2", "pp: 1")});
+  Compiled out(Compiled::Text{with_all(
+      with_all(
+          six_layers(
+              "    partition model into stage: 1\n    place stage[0] on pp[0]\n    split batch into mb: 8\n    offload stage with window: 3\n"
+              "    order { rank r in pp { cursor a = stage[0] mb[0..8] backward stage[0] mb[[3, 1, 0, 2, 7, 5, 6, 4]]; repeat 8 { F a }; repeat 8 { B a } } }\n"),
+          "    one_f_one_b(pp, 4)\n", ""),
+      "pp: 2", "pp: 1")});
   ASSERT_TRUE(out.program);
   EXPECT_EQ(copies_to_host(out.program.dag(), out.program.dag().plan->roles[0]), 5);
 }
@@ -239,7 +260,9 @@ TEST(Offload, ABackwardReadsWhatSeveralInstancesSaved) {
   Compiled plain(Compiled::Text{text + "}\n"});
   ASSERT_TRUE(plain.program);
   const LawRun wanted = plain.program.run({});
-  for (const char* line : {"layer, join", "layer, join with window: 2", "layer, join with window: 3", "join with window: 2", "layer[1], join[0..2]", "model mb[0..1]", "model with window: 4"}) {
+  for (const char* line :
+       {"layer, join", "layer, join with window: 2", "layer, join with window: 3",
+        "join with window: 2", "layer[1], join[0..2]", "model mb[0..1]", "model with window: 4"}) {
     SCOPED_TRACE(line);
     Compiled out(Compiled::Text{text + "    offload " + line + "\n}\n"});
     ASSERT_TRUE(out.program);
@@ -251,7 +274,9 @@ TEST(Offload, ABackwardReadsWhatSeveralInstancesSaved) {
 /// room.
 TEST(Offload, HostMemoryIsUsedAgain) {
   const auto host_bytes = [](int microbatches) {
-    Compiled out(Compiled::Text{with_all(with_all(six_layers("    offload stage\n"), "pp, 4", "pp, " + std::to_string(microbatches)), "batch: 32", "batch: " + std::to_string(8 * microbatches))});
+    Compiled out(Compiled::Text{with_all(
+        with_all(six_layers("    offload stage\n"), "pp, 4", "pp, " + std::to_string(microbatches)),
+        "batch: 32", "batch: " + std::to_string(8 * microbatches))});
     return out.program ? out.program.dag().plan->roles[0].host_bytes : 0;
   };
   EXPECT_GT(host_bytes(4), 0);
@@ -275,17 +300,25 @@ std::pair<int, int> most_states(const dag::Dag& dag, const dag::Role& role) {
 TEST(Offload, StateOfAsManyBucketsStaysAsTheWindowSays) {
   for (std::uint32_t window = 1; window <= 4; ++window) {
     SCOPED_TRACE(window);
-    Compiled out(Compiled::Text{with_all(six_layers("    replicate model over dp with bucket: 1KiB\n    offload model with what: optimizer, window: " + std::to_string(window) + "\n"), "pp: 2", "pp: 2, dp: 2")});
+    Compiled out(Compiled::Text{with_all(
+        six_layers(
+            "    replicate model over dp with bucket: 1KiB\n    offload model with what: optimizer, window: " +
+            std::to_string(window) + "\n"),
+        "pp: 2", "pp: 2, dp: 2")});
     ASSERT_TRUE(out.program);
     for (const dag::Role& role : out.program.dag().plan->roles) {
-      EXPECT_EQ(most_states(out.program.dag(), role), std::pair(static_cast<int>(std::min(window, 3u)), 3));
+      EXPECT_EQ(most_states(out.program.dag(), role),
+                std::pair(static_cast<int>(std::min(window, 3u)), 3));
     }
   }
 }
 
 /// Also without an order.
 TEST(Recompute, RunsDirectlyBeforeItsBackward) {
-  Compiled again(Compiled::Text{with_all(six_layers("    partition model into stage: 2\n    for s in 0..2 { place stage[s] on pp[s] }\n    split batch into mb: 4\n    recompute stage\n"), "    one_f_one_b(pp, 4)\n", "")});
+  Compiled again(Compiled::Text{with_all(
+      six_layers(
+          "    partition model into stage: 2\n    for s in 0..2 { place stage[s] on pp[s] }\n    split batch into mb: 4\n    recompute stage\n"),
+      "    one_f_one_b(pp, 4)\n", "")});
   ASSERT_TRUE(again.program);
   const dag::Dag& dag = again.program.dag();
   for (const dag::Role& role : dag.plan->roles) {
@@ -295,7 +328,8 @@ TEST(Recompute, RunsDirectlyBeforeItsBackward) {
       const dag::Node& node = dag.node(action.node);
       if (!runs_body(node.kind)) continue;
       if (before != nullptr && before->pass == Pass::R) {
-        EXPECT_TRUE(node.pass == Pass::B && node.instance == before->instance) << dag.name(action.node);
+        EXPECT_TRUE(node.pass == Pass::B && node.instance == before->instance)
+            << dag.name(action.node);
         ++seen;
       }
       before = &node;
@@ -307,9 +341,12 @@ TEST(Recompute, RunsDirectlyBeforeItsBackward) {
 TEST(Offload, RecomputedWorkCountsInTheWindow) {
   for (const std::uint32_t window : {1u, 2u, 3u}) {
     SCOPED_TRACE(window);
-    Compiled again("    recompute stage\n    offload stage with window: " + std::to_string(window) + "\n", "zb_h1");
+    Compiled again(
+        "    recompute stage\n    offload stage with window: " + std::to_string(window) + "\n",
+        "zb_h1");
     ASSERT_TRUE(again.program);
-    for (const dag::Role& role : again.program.dag().plan->roles) EXPECT_LE(most_kept(again.program.dag(), role), window);
+    for (const dag::Role& role : again.program.dag().plan->roles)
+      EXPECT_LE(most_kept(again.program.dag(), role), window);
     EXPECT_EQ(first_bit_difference(again.program.run({}), again.program.run_sequential()), "");
   }
 }
@@ -337,7 +374,11 @@ TEST(Freeze, WeightsStayAndTheOthersTrainAsIfTheyWereConstant) {
   // If everything from the first layer on is frozen, no gradient flows back.
   for (const dag::Chunk& chunk : dag.chunks) {
     const dag::Body& backward = dag.bodies[chunk.bodies[static_cast<std::size_t>(Pass::B)].index()];
-    EXPECT_EQ(std::count_if(backward.outputs.begin(), backward.outputs.end(), [](const dag::BodyPort& port) { return port.kind == dag::PortKind::data; }), chunk.name == dag.chunks.back().name) << dag.context->text(chunk.name);
+    EXPECT_EQ(
+        std::count_if(backward.outputs.begin(), backward.outputs.end(),
+                      [](const dag::BodyPort& port) { return port.kind == dag::PortKind::data; }),
+        chunk.name == dag.chunks.back().name)
+        << dag.context->text(chunk.name);
   }
 }
 
@@ -346,7 +387,9 @@ TEST(Freeze, WeightsStayAndTheOthersTrainAsIfTheyWereConstant) {
 TEST(Freeze, WeightsAreShardedAsParametersAre) {
   for (std::uint32_t zero = 0; zero <= 3; ++zero) {
     SCOPED_TRACE(zero);
-    std::string text = six_layers("    freeze layer[0..2], stage[1]\n    replicate model over dp with zero: " + std::to_string(zero) + "\n");
+    std::string text =
+        six_layers("    freeze layer[0..2], stage[1]\n    replicate model over dp with zero: " +
+                   std::to_string(zero) + "\n");
     text.replace(text.find("pp: 2"), std::string("pp: 2").size(), "pp: 2, dp: 2");
     Context context;
     RandomProgram read = read_program(context, text);
@@ -362,19 +405,23 @@ TEST(Freeze, WeightsAreShardedAsParametersAre) {
         if (!buffer.bucket.valid() || !dag.frozen(dag.buckets[buffer.bucket.index()])) continue;
         EXPECT_EQ(buffer.cls, dag::BufferClass::parameters);
         kept += buffer.bytes;
-        const dag::BucketLayout layout = dag::bucket_layout(dag, dag.buckets[buffer.bucket.index()]);
+        const dag::BucketLayout layout =
+            dag::bucket_layout(dag, dag.buckets[buffer.bucket.index()]);
         of_all += layout.parameter_bytes(layout.elements);
       }
       for (const dag::Action& action : role.actions) {
         const dag::BucketId bucket = dag.node(action.node).subject.bucket();
-        gathers += gathers_shards(dag.node(action.node).kind) && dag.frozen(dag.buckets[bucket.index()]);
+        gathers +=
+            gathers_shards(dag.node(action.node).kind) && dag.frozen(dag.buckets[bucket.index()]);
       }
     }
     EXPECT_GT(of_all, 0);
     EXPECT_EQ(kept, zero == 3 ? of_all / 2 : of_all);
     EXPECT_EQ(gathers > 0, zero == 3);
     for (const auto& [name, values] : run.parameters) {
-      EXPECT_EQ(values.back() == run.initial.at(name), run.gradients.find(name) == run.gradients.end()) << name;
+      EXPECT_EQ(values.back() == run.initial.at(name),
+                run.gradients.find(name) == run.gradients.end())
+          << name;
     }
   }
 }

@@ -14,7 +14,8 @@ namespace {
 
 /// Every `from` of the text becomes `to`.
 std::string with_all(std::string text, const std::string& from, const std::string& to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
   return text;
 }
 
@@ -71,18 +72,27 @@ const char* const kStrategies[] = {
 
 const char* const kRecomputes[] = {"", "recompute model"};
 
-std::string text_of(const std::string& view, const std::string& consumer, const std::string& strategy, const std::string& recompute) {
+std::string text_of(const std::string& view, const std::string& consumer,
+                    const std::string& strategy, const std::string& recompute) {
   std::string body = consumer;
-  for (const std::string input : {"a", "b"}) body = with_all(body, "VIEW(" + input + ")", with_all(view, "X", input));
-  const std::string mesh = strategy.find("pp") == std::string::npos ? "pp: 1, dp: 1" : strategy.find("dp") == std::string::npos ? "pp: 2, dp: 1" : "pp: 2, dp: 2";
-  return kModels + ("model net() {\n    input a: i64[batch, n], b: i64[batch, n]\n    " + with_all(body, "; loss", "\n    loss")) + "\n}\nmesh grid(" + mesh + ")\n" +
-         "train t = net() on grid {\n    data:  synthetic(batch: 8, n: 5, classes: 7)\n    optim: adamw(lr: 1e-2, clip: 1.0)\n    steps: 3\n    dtype: f64\n    " + strategy + "\n    " +
-         recompute + "\n}\n";
+  for (const std::string input : {"a", "b"})
+    body = with_all(body, "VIEW(" + input + ")", with_all(view, "X", input));
+  const std::string mesh = strategy.find("pp") == std::string::npos   ? "pp: 1, dp: 1"
+                           : strategy.find("dp") == std::string::npos ? "pp: 2, dp: 1"
+                                                                      : "pp: 2, dp: 2";
+  return kModels +
+         ("model net() {\n    input a: i64[batch, n], b: i64[batch, n]\n    " +
+          with_all(body, "; loss", "\n    loss")) +
+         "\n}\nmesh grid(" + mesh + ")\n" +
+         "train t = net() on grid {\n    data:  synthetic(batch: 8, n: 5, classes: 7)\n    optim: adamw(lr: 1e-2, clip: 1.0)\n    steps: 3\n    dtype: f64\n    " +
+         strategy + "\n    " + recompute + "\n}\n";
 }
 
 bool saves_integers(const dag::Dag& dag) {
   return std::any_of(dag.bodies.begin(), dag.bodies.end(), [](const dag::Body& body) {
-    return std::any_of(body.outputs.begin(), body.outputs.end(), [&](const dag::BodyPort& port) { return !tensor::is_floating(body.graph.type(port.value).dtype); });
+    return std::any_of(body.outputs.begin(), body.outputs.end(), [&](const dag::BodyPort& port) {
+      return !tensor::is_floating(body.graph.type(port.value).dtype);
+    });
   });
 }
 
@@ -92,9 +102,11 @@ TEST(RenamedInputs, ComputeWhatOneDeviceDoesWhoeverReadsThem) {
       for (const std::string strategy : kStrategies) {
         for (const std::string recompute : kRecomputes) {
           Context context;
-          const RandomProgram read = read_program(context, text_of(view, consumer, strategy, recompute));
+          const RandomProgram read =
+              read_program(context, text_of(view, consumer, strategy, recompute));
           SCOPED_TRACE(read.source);
-          LawProgram program(context, read.model, read.strategy), unsplit(context, read.model, one_device(context, read.strategy));
+          LawProgram program(context, read.model, read.strategy),
+              unsplit(context, read.model, one_device(context, read.strategy));
           ASSERT_TRUE(program && unsplit);
           EXPECT_FALSE(saves_integers(program.dag()));
           LawRunOptions options;

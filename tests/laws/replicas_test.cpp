@@ -28,7 +28,11 @@ Compiled compile(std::uint32_t replicas, std::uint32_t microbatches, bool halves
   StrategyBuilder build(context, {{"pp", 2}, {"dp", replicas}});
   build.line(2, microbatches).one_f_one_b(2, microbatches, halves).replicate({"dp"}, 256).clip(0.1);
   const std::int64_t batch = std::int64_t{microbatches} * replicas;
-  LawProgram program(context, small_gpt(context, {.layers = 2, .batch = batch, .seq = 3, .dim = 4, .tied = true, .ignore = -1}), build.strategy());
+  LawProgram program(
+      context,
+      small_gpt(context,
+                {.layers = 2, .batch = batch, .seq = 3, .dim = 4, .tied = true, .ignore = -1}),
+      build.strategy());
   Compiled compiled;
   if (!program) return compiled;
   const dag::Dag& dag = program.dag();

@@ -54,8 +54,11 @@ TEST(TorchLaws, GradientsOfRandomProgramsAreThoseOfAutograd) {
     std::map<tensor::ValueId, Array> leaves;
     const std::vector<std::vector<double>> inputs = law.program.inputs_of_step(0);
     ASSERT_EQ(inputs.size(), model.inputs.size());
-    for (std::size_t i = 0; i < inputs.size(); ++i) leaves[model.inputs[i].value] = {model.type(model.inputs[i].value), inputs[i]};
-    for (const tensor::Param& param : model.params) leaves[param.value] = {model.type(param.value), run.initial.at(std::string(law.context.text(param.name)))};
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      leaves[model.inputs[i].value] = {model.type(model.inputs[i].value), inputs[i]};
+    for (const tensor::Param& param : model.params)
+      leaves[param.value] = {model.type(param.value),
+                             run.initial.at(std::string(law.context.text(param.name)))};
     const TorchStep theirs = torch_step(model, leaves, {});
     LawRun expected, ours;
     ours.losses = {run.losses.front()};

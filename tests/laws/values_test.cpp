@@ -98,7 +98,8 @@ TEST(Values, ADelayOfAnyActionChangesNoBit) {
     for (int again = 0; again < 2; ++again) {
       LawRunOptions options;
       options.delays = {random.next(), 300};
-      EXPECT_EQ(first_bit_difference(run, law.program.run(options)), "") << "delays of seed " << options.delays.seed;
+      EXPECT_EQ(first_bit_difference(run, law.program.run(options)), "")
+          << "delays of seed " << options.delays.seed;
     }
   });
 }
@@ -244,14 +245,18 @@ mesh line(p: 3)
     for (const std::string dtype : {"f64", "f32", "bf16"}) {
       SCOPED_TRACE(cut + ", " + dtype);
       Context context;
-      const RandomProgram drawn = read_program(context, model + "train drawn = net(4) on line {\n    data: synthetic(batch: 4); optim: sgd(lr: 0.1); steps: 3; dtype: " + dtype +
-                                                            "\n    split batch into mb: 2\n    " + cut + "\n}\n");
+      const RandomProgram drawn = read_program(
+          context,
+          model +
+              "train drawn = net(4) on line {\n    data: synthetic(batch: 4); optim: sgd(lr: 0.1); steps: 3; dtype: " +
+              dtype + "\n    split batch into mb: 2\n    " + cut + "\n}\n");
       LawProgram program(context, drawn.model, drawn.strategy);
       LawProgram unsplit(context, drawn.model, one_device(context, drawn.strategy));
       ASSERT_TRUE(program && unsplit);
       int added = 0;
       for (const dag::Body& body : program.dag().bodies) {
-        for (const tensor::Node& node : body.graph.nodes()) added += node.op == tensor::Op::contract_add;
+        for (const tensor::Node& node : body.graph.nodes())
+          added += node.op == tensor::Op::contract_add;
       }
       EXPECT_GE(added, 4);
       const LawRun run = program.run({});

@@ -23,7 +23,8 @@ struct Orders {
   std::vector<std::uint32_t> forward, backward;
 };
 
-directive::Strategy strategy_of(Context& context, const Orders& orders, std::optional<std::uint32_t> window) {
+directive::Strategy strategy_of(Context& context, const Orders& orders,
+                                std::optional<std::uint32_t> window) {
   StrategyBuilder build(context, {{"pp", 2}});
   build.line(2, kMicrobatches);
   build.rank({{"pp", 0}});
@@ -44,7 +45,9 @@ directive::Strategy strategy_of(Context& context, const Orders& orders, std::opt
   return build.strategy();
 }
 
-tensor::Graph model_of(Context& context) { return mlp_chain(context, {.layers = 2, .batch = kMicrobatches * 2, .dim = 3, .hidden = 4}); }
+tensor::Graph model_of(Context& context) {
+  return mlp_chain(context, {.layers = 2, .batch = kMicrobatches * 2, .dim = 3, .hidden = 4});
+}
 
 TEST(Windows, LeastOneMoreAndAmpleGiveTheSameBits) {
   std::uint32_t widest = 0;
@@ -54,13 +57,15 @@ TEST(Windows, LeastOneMoreAndAmpleGiveTheSameBits) {
     orders.backward = orders.forward;
     random.shuffle(orders.forward);
     random.shuffle(orders.backward);
-    SCOPED_TRACE("forward " + testing::PrintToString(orders.forward) + ", backward " + testing::PrintToString(orders.backward));
+    SCOPED_TRACE("forward " + testing::PrintToString(orders.forward) + ", backward " +
+                 testing::PrintToString(orders.backward));
     Context context;
     LawProgram chosen(context, model_of(context), strategy_of(context, orders, {}));
     ASSERT_TRUE(chosen);
     std::uint32_t least = 1;
     for (const dag::Communicator& communicator : chosen.dag().plan->communicators) {
-      if (communicator.kind == dag::Communicator::Kind::pair) least = std::max(least, communicator.min_window);
+      if (communicator.kind == dag::Communicator::Kind::pair)
+        least = std::max(least, communicator.min_window);
     }
     widest = std::max(widest, least);
     const LawRun run = chosen.run({});
@@ -84,7 +89,8 @@ TEST(Windows, LeastOneMoreAndAmpleGiveTheSameBits) {
     bool told = false;
     for (const Diagnostic& diagnostic : sink.sorted()) {
       EXPECT_EQ(diagnostic.code, Code::window_below_minimum) << diagnostic.message;
-      told = told || least == 1 || diagnostic.hint == "the least window for this order is " + std::to_string(least);
+      told = told || least == 1 ||
+             diagnostic.hint == "the least window for this order is " + std::to_string(least);
     }
     EXPECT_TRUE(told) << render_text(sink.sorted(), context.locations.files());
   });
@@ -94,7 +100,8 @@ TEST(Windows, LeastOneMoreAndAmpleGiveTheSameBits) {
 std::uint32_t min_window(const dag::Dag& dag) {
   std::uint32_t least = 0;
   for (const dag::Communicator& communicator : dag.plan->communicators) {
-    if (communicator.kind == dag::Communicator::Kind::pair) least = std::max(least, communicator.min_window);
+    if (communicator.kind == dag::Communicator::Kind::pair)
+      least = std::max(least, communicator.min_window);
   }
   return least;
 }
@@ -113,7 +120,9 @@ TEST(Windows, RandomProgramsGiveTheSameBits) {
     const LawRun run = chosen.run({});
     ASSERT_EQ(run.losses.size(), static_cast<std::size_t>(kLawSteps));
     const auto with_window = [&](std::uint32_t window) {
-      return read_program(context, with_line(drawn.source, "stream p2p: model.send, model.recv with window: " + std::to_string(window)));
+      return read_program(
+          context, with_line(drawn.source, "stream p2p: model.send, model.recv with window: " +
+                                               std::to_string(window)));
     };
     for (const std::uint32_t window : {least, least + 1, kAmple}) {
       const RandomProgram same = with_window(window);
@@ -127,7 +136,8 @@ TEST(Windows, RandomProgramsGiveTheSameBits) {
       ++generated;
       options.engine = backend::Engine::generated;
       options.cache_folder = cache.path();
-      EXPECT_EQ(first_bit_difference(program.run(options), run), "") << "window " << window << ", generated code";
+      EXPECT_EQ(first_bit_difference(program.run(options), run), "")
+          << "window " << window << ", generated code";
     }
     wide += least > 2;
     if (least < 2) return;
@@ -185,7 +195,10 @@ train drawn = net(wide: 2) on grid {
 }
 )";
   Context context;
-  const RandomProgram chosen = read_program(context, source), least = read_program(context, with_line(source, "stream p2p: model.send, model.recv with window: 1"));
+  const RandomProgram chosen = read_program(context, source),
+                      least = read_program(
+                          context,
+                          with_line(source, "stream p2p: model.send, model.recv with window: 1"));
   LawProgram a(context, chosen.model, chosen.strategy), b(context, least.model, least.strategy);
   ASSERT_TRUE(a && b);
   EXPECT_EQ(min_window(b.dag()), 1u);

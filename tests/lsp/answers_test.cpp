@@ -14,14 +14,19 @@ namespace {
 
 const std::string kFolder = "tests/lsp/testdata/answers/";
 
-std::string place(const json::Object& position) { return std::to_string(*position.getInteger("line")) + ":" + std::to_string(*position.getInteger("character")); }
+std::string place(const json::Object& position) {
+  return std::to_string(*position.getInteger("line")) + ":" +
+         std::to_string(*position.getInteger("character"));
+}
 
 /// Ranges and positions as text, and the cache under one name.
 json::Value short_form(const json::Value& value, const std::string& cache) {
   if (const json::Object* object = value.getAsObject()) {
     const json::Object *start = object->getObject("start"), *end = object->getObject("end");
-    if (object->size() == 2 && start != nullptr && end != nullptr) return place(*start) + "-" + place(*end);
-    if (object->size() == 2 && object->getInteger("line") && object->getInteger("character")) return place(*object);
+    if (object->size() == 2 && start != nullptr && end != nullptr)
+      return place(*start) + "-" + place(*end);
+    if (object->size() == 2 && object->getInteger("line") && object->getInteger("character"))
+      return place(*object);
     json::Object made;
     for (const auto& [key, each] : *object) made[key] = short_form(each, cache);
     return made;
@@ -34,7 +39,8 @@ json::Value short_form(const json::Value& value, const std::string& cache) {
   const auto text = value.getAsString();
   if (!text) return value;
   std::string own = text->str();
-  for (std::size_t at = 0; !cache.empty() && (at = own.find(cache, at)) != std::string::npos;) own.replace(at, cache.size(), "/CACHE");
+  for (std::size_t at = 0; !cache.empty() && (at = own.find(cache, at)) != std::string::npos;)
+    own.replace(at, cache.size(), "/CACHE");
   return own;
 }
 
@@ -56,8 +62,12 @@ std::string tokens(const json::Object& answer) {
     const std::int64_t down = *data[i].getAsInteger(), right = *data[i + 1].getAsInteger();
     row += down;
     column = down > 0 ? right : column + right;
-    text += (i > 0 && down > 0 ? "\n" : " ") + std::to_string(row) + ":" + std::to_string(column) + "+" + std::to_string(*data[i + 2].getAsInteger()) + " " +
-            std::string(lsp::semantic_token_types()[static_cast<std::size_t>(*data[i + 3].getAsInteger())]) + "/" + std::to_string(*data[i + 4].getAsInteger());
+    text +=
+        (i > 0 && down > 0 ? "\n" : " ") + std::to_string(row) + ":" + std::to_string(column) +
+        "+" + std::to_string(*data[i + 2].getAsInteger()) + " " +
+        std::string(
+            lsp::semantic_token_types()[static_cast<std::size_t>(*data[i + 3].getAsInteger())]) +
+        "/" + std::to_string(*data[i + 4].getAsInteger());
   }
   return text + "\n";
 }
@@ -65,18 +75,24 @@ std::string tokens(const json::Object& answer) {
 class Answers : public testing::Test {
  protected:
   Answers() : client_(disk_, {}, true, cache_.path().string()) {
-    for (const char* name : {"shapes", "net"}) client_.open("/" + std::string(name) + ".pipe", *read_text(kFolder + name + ".pipe"));
+    for (const char* name : {"shapes", "net"})
+      client_.open("/" + std::string(name) + ".pipe", *read_text(kFolder + name + ".pipe"));
     EXPECT_EQ(client_.diagnostics(kNet), "");
     client_.wait_for(kShapes, "\"diagnostics\":[]");  // it is used
   }
 
-  std::string answer(const std::string& method, json::Object params) { return lines(short_form(client_.request(method, std::move(params)), cache_.path().string())); }
+  std::string answer(const std::string& method, json::Object params) {
+    return lines(short_form(client_.request(method, std::move(params)), cache_.path().string()));
+  }
   json::Object whole(const std::string& path, std::int64_t first = 0, std::int64_t last = 99) {
     json::Object params = client_.file(path);
-    params["range"] = json::Object{{"start", json::Object{{"line", first}, {"character", 0}}}, {"end", json::Object{{"line", last}, {"character", 0}}}};
+    params["range"] = json::Object{{"start", json::Object{{"line", first}, {"character", 0}}},
+                                   {"end", json::Object{{"line", last}, {"character", 0}}}};
     return params;
   }
-  static void expect(const char* name, const std::string& text) { expect_golden(kFolder + name + ".txt", text); }
+  static void expect(const char* name, const std::string& text) {
+    expect_golden(kFolder + name + ".txt", text);
+  }
 
   const std::string kNet = "/net.pipe", kShapes = "/shapes.pipe";
   const TemporaryFolder cache_;
@@ -88,27 +104,56 @@ class Answers : public testing::Test {
 TEST_F(Answers, AtPlaces) {
   const std::pair<const char*, std::vector<const char*>> asked[] = {
       {"hover",
-       {"param wid^th", "hidden: twice(wid^th)", "let la^st", "rank ^r in", "pl^ain(pp", "^pair {\n    data:  synthetic(batch: 8", "over d^p", "let mid^dle", "sca^le(grow", "= no^rmal(0.1)",
-        "opt^im: adamw", "F^ a }\n            repeat left(F", "last ^- r", "schedule pl^ain", "train sma^ll", "model n^et", "mod^el over", "place st^age[s]", "req^uire m", "gpi^pe(pp", "repeat lef^t(F a)",
-        "us^e shapes", "th^en", "zer^o: 1"}},
-      {"definition", {"hidden: twice(wid^th)", "pl^ain(pp", "sca^le(grow", "gro^w(x, h", "F ^a; B a", "gpi^pe(pp", "use shap^es", "over d^p"}},
+       {"param wid^th",
+        "hidden: twice(wid^th)",
+        "let la^st",
+        "rank ^r in",
+        "pl^ain(pp",
+        "^pair {\n    data:  synthetic(batch: 8",
+        "over d^p",
+        "let mid^dle",
+        "sca^le(grow",
+        "= no^rmal(0.1)",
+        "opt^im: adamw",
+        "F^ a }\n            repeat left(F",
+        "last ^- r",
+        "schedule pl^ain",
+        "train sma^ll",
+        "model n^et",
+        "mod^el over",
+        "place st^age[s]",
+        "req^uire m",
+        "gpi^pe(pp",
+        "repeat lef^t(F a)",
+        "us^e shapes",
+        "th^en",
+        "zer^o: 1"}},
+      {"definition",
+       {"hidden: twice(wid^th)", "pl^ain(pp", "sca^le(grow", "gro^w(x, h", "F ^a; B a", "gpi^pe(pp",
+        "use shap^es", "over d^p"}},
       {"references", {"let la^st", "cursor ^a", "param wid^th", "sca^le(grow"}},
       {"documentHighlight", {"repeat left(^F a) { F a; B", "let la^st", "mid^dle)", "cursor ^a"}},
       {"prepareRename", {"let la^st", "gpi^pe(pp", "mid^dle)", "sca^le(grow"}},
       {"signatureHelp", {"plain(pp,^ 4)", "twice(wid^th)", "min(last - r,^ m)", "adamw(lr:^ 0.1)"}},
       {"selectionRange", {"min(la^st - r", "mid^dle)"}},
       {"prepareCallHierarchy", {"def twi^ce", "pl^ain(pp", "sca^le(grow"}},
-      {"completion", {"let last = ^p - 1", "repeat min(la^st", "plain(^pp, 4)", "dp with ^zero: 1", "loss ^square(middle)", "use std.schedules.^gpipe", "on p[^s]", "optim: ^sgd"}},
+      {"completion",
+       {"let last = ^p - 1", "repeat min(la^st", "plain(^pp, 4)", "dp with ^zero: 1",
+        "loss ^square(middle)", "use std.schedules.^gpipe", "on p[^s]", "optim: ^sgd"}},
   };
   for (const auto& [method, places] : asked) {
     std::string text;
     for (const char* excerpt : places) {
       json::Object params = client_.at(kNet, excerpt);
-      if (std::string_view(method) == "references") params["context"] = json::Object{{"includeDeclaration", text.empty()}};
-      if (std::string_view(method) == "selectionRange") params["positions"] = json::Array{*params.get("position")};
+      if (std::string_view(method) == "references")
+        params["context"] = json::Object{{"includeDeclaration", text.empty()}};
+      if (std::string_view(method) == "selectionRange")
+        params["positions"] = json::Array{*params.get("position")};
       std::string shown(excerpt);
-      for (std::size_t at = 0; (at = shown.find('\n', at)) != std::string::npos;) shown.replace(at, 1, "\\n");
-      text += "# " + shown + "\n" + answer("textDocument/" + std::string(method), std::move(params));
+      for (std::size_t at = 0; (at = shown.find('\n', at)) != std::string::npos;)
+        shown.replace(at, 1, "\\n");
+      text +=
+          "# " + shown + "\n" + answer("textDocument/" + std::string(method), std::move(params));
     }
     expect(method, text);
   }
@@ -117,39 +162,52 @@ TEST_F(Answers, AtPlaces) {
 TEST_F(Answers, AboutFiles) {
   for (const char* method : {"documentSymbol", "foldingRange", "codeLens", "inlayHint"}) {
     std::string text;
-    for (const std::string& path : {kNet, kShapes}) text += "# " + path + "\n" + answer("textDocument/" + std::string(method), whole(path));
-    if (std::string_view(method) == "inlayHint") text += "# lines 9 to 12\n" + answer("textDocument/inlayHint", whole(kNet, 9, 12));
+    for (const std::string& path : {kNet, kShapes})
+      text += "# " + path + "\n" + answer("textDocument/" + std::string(method), whole(path));
+    if (std::string_view(method) == "inlayHint")
+      text += "# lines 9 to 12\n" + answer("textDocument/inlayHint", whole(kNet, 9, 12));
     expect(method, text);
   }
   std::string text;
-  for (const std::string& path : {kNet, kShapes}) text += "# " + path + "\n" + tokens(*client_.request("textDocument/semanticTokens/full", client_.file(path)).getAsObject());
+  for (const std::string& path : {kNet, kShapes})
+    text +=
+        "# " + path + "\n" +
+        tokens(
+            *client_.request("textDocument/semanticTokens/full", client_.file(path)).getAsObject());
   expect("semanticTokens", text);
   expect("symbols", answer("workspace/symbol", json::Object{{"query", "s"}}));
 }
 
 TEST_F(Answers, ThatFormat) {
-  const std::string untidy = *read_text("tests/format/testdata/untidy.pipe"), tidy = *read_text("tests/format/testdata/untidy.expected");
+  const std::string untidy = *read_text("tests/format/testdata/untidy.pipe"),
+                    tidy = *read_text("tests/format/testdata/untidy.expected");
   client_.open("/untidy.pipe", untidy);
-  const json::Value edits = client_.request("textDocument/formatting", client_.file("/untidy.pipe"));
+  const json::Value edits =
+      client_.request("textDocument/formatting", client_.file("/untidy.pipe"));
   expect("formatting", lines(short_form(edits, "")));
   client_.open("/tidy.pipe", tidy);
   client_.open("/text.pir", untidy);
-  for (const char* path : {"/tidy.pipe", "/text.pir"}) EXPECT_EQ(line(client_.request("textDocument/formatting", client_.file(path))), "[]") << path;
+  for (const char* path : {"/tidy.pipe", "/text.pir"})
+    EXPECT_EQ(line(client_.request("textDocument/formatting", client_.file(path))), "[]") << path;
 }
 
 TEST_F(Answers, FollowingRequests) {
   std::string text;
   for (const char* excerpt : {"def twi^ce", "pl^ain(pp", "sca^le(grow"}) {
-    const json::Value items = client_.request("textDocument/prepareCallHierarchy", client_.at(kNet, excerpt));
+    const json::Value items =
+        client_.request("textDocument/prepareCallHierarchy", client_.at(kNet, excerpt));
     for (const char* direction : {"incoming", "outgoing"}) {
-      text += "# " + std::string(excerpt) + " " + direction + "\n" + answer("callHierarchy/" + std::string(direction) + "Calls", json::Object{{"item", items.getAsArray()->front()}});
+      text += "# " + std::string(excerpt) + " " + direction + "\n" +
+              answer("callHierarchy/" + std::string(direction) + "Calls",
+                     json::Object{{"item", items.getAsArray()->front()}});
     }
   }
   expect("calls", text);
   text.clear();
   const json::Value lenses = client_.request("textDocument/codeLens", client_.file(kNet));
   for (const json::Value& lens : *lenses.getAsArray()) {
-    if (lens.getAsObject()->get("command") == nullptr) text += answer("codeLens/resolve", json::Object(*lens.getAsObject()));
+    if (lens.getAsObject()->get("command") == nullptr)
+      text += answer("codeLens/resolve", json::Object(*lens.getAsObject()));
   }
   expect("lenses", text);
   text.clear();
@@ -180,7 +238,8 @@ TEST_F(Answers, AboutMistakes) {
     changed.replace(changed.find(from), std::string_view(from).size(), to);
     client_.replace(kNet, changed);
     const json::Array found = client_.raw_diagnostics(kNet);
-    text += "# " + std::string(title) + "\n" + lines(short_form(json::Array(found), cache_.path().string()));
+    text += "# " + std::string(title) + "\n" +
+            lines(short_form(json::Array(found), cache_.path().string()));
     json::Object params = whole(kNet);
     params["context"] = json::Object{{"diagnostics", json::Array(found)}};
     text += answer("textDocument/codeAction", std::move(params));

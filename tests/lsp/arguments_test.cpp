@@ -66,8 +66,11 @@ TEST(Arguments, BuiltinsAndDirectivesAreExplained) {
       {"signatureHelp", "place mod^el", "null"},
   };
   for (const Row& row : rows) {
-    const std::string answer = line(client.request(std::string("textDocument/") + row.method, client.at(kPath, row.place)));
-    EXPECT_NE(answer.find(row.holds), std::string::npos) << row.method << " at " << row.place << "\n" << answer;
+    const std::string answer = line(
+        client.request(std::string("textDocument/") + row.method, client.at(kPath, row.place)));
+    EXPECT_NE(answer.find(row.holds), std::string::npos)
+        << row.method << " at " << row.place << "\n"
+        << answer;
   }
 }
 
@@ -76,7 +79,9 @@ TEST(Arguments, EveryBuiltinAndEveryArgumentHasAMeaning) {
     for (const std::string_view name : sema::builtin_names(methods)) {
       for (const sema::Signature* row : sema::find_builtins(name, methods)) {
         EXPECT_FALSE(lsp::meaning_of(row->id).empty()) << row->text;
-        for (const sema::BuiltinParam& param : row->params) EXPECT_FALSE(lsp::meaning_of_argument(row->name, param.name).empty()) << row->text << ": " << param.name;
+        for (const sema::BuiltinParam& param : row->params)
+          EXPECT_FALSE(lsp::meaning_of_argument(row->name, param.name).empty())
+              << row->text << ": " << param.name;
       }
     }
   }
@@ -84,7 +89,8 @@ TEST(Arguments, EveryBuiltinAndEveryArgumentHasAMeaning) {
 }
 
 TEST(Arguments, EveryKeywordHasAMeaning) {
-  for (const std::string& keyword : parse::keywords()) EXPECT_FALSE(lsp::meaning_of_word(keyword).empty()) << keyword;
+  for (const std::string& keyword : parse::keywords())
+    EXPECT_FALSE(lsp::meaning_of_word(keyword).empty()) << keyword;
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ std::streamsize Pipe::xsputn(const char* bytes, std::streamsize count) {
 Pipe::int_type Pipe::underflow() {
   std::unique_lock lock(mutex_);
   // A missing answer is a failed test, not a hang.
-  const bool came = arrived_.wait_for(lock, std::chrono::minutes(2), [&] { return closed_ || !waiting_.empty(); });
+  const bool came = arrived_.wait_for(lock, std::chrono::minutes(2),
+                                      [&] { return closed_ || !waiting_.empty(); });
   if (!came) throw std::runtime_error("nothing came for two minutes");
   if (waiting_.empty()) return traits_type::eof();
   reading_ = std::exchange(waiting_, {});
@@ -38,7 +39,8 @@ Pipe::int_type Pipe::underflow() {
   return traits_type::to_int_type(reading_[0]);
 }
 
-Client::Client(const source::FileSystem& disk, json::Object options, bool initialize, std::string cache_folder, std::string program)
+Client::Client(const source::FileSystem& disk, json::Object options, bool initialize,
+               std::string cache_folder, std::string program)
     : server_({"test", std::move(cache_folder), std::move(program)}, disk), thread_([this] {
         code_ = server_.run(server_in_, server_out_);
         from_.close();
@@ -67,14 +69,19 @@ void Client::send(json::Object message) {
   send("Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
 }
 
-void Client::notify(std::string_view method, json::Object params) { send(json::Object{{"method", std::string(method)}, {"params", std::move(params)}}); }
+void Client::notify(std::string_view method, json::Object params) {
+  send(json::Object{{"method", std::string(method)}, {"params", std::move(params)}});
+}
 
 std::int64_t Client::ask(std::string_view method, json::Object params) {
-  send(json::Object{{"id", ++ids_}, {"method", std::string(method)}, {"params", std::move(params)}});
+  send(
+      json::Object{{"id", ++ids_}, {"method", std::string(method)}, {"params", std::move(params)}});
   return ids_;
 }
 
-json::Value Client::request(std::string_view method, json::Object params) { return answer(ask(method, std::move(params))); }
+json::Value Client::request(std::string_view method, json::Object params) {
+  return answer(ask(method, std::move(params)));
+}
 
 json::Value Client::answer(std::int64_t id) {
   while (!answers_.contains(id)) sort_in(read());
@@ -111,7 +118,8 @@ void Client::sort_in(json::Object message) {
     published_[params.getString("uri")->str()] = params;
     order_.push_back(params.getString("uri")->str());
   } else if (id && message.get("method") == nullptr) {
-    answers_.emplace(*id, message.get("error") != nullptr ? *message.get("error") : *message.get("result"));
+    answers_.emplace(
+        *id, message.get("error") != nullptr ? *message.get("error") : *message.get("result"));
   } else {
     notifications_.emplace_back(std::move(message));
   }
@@ -119,7 +127,11 @@ void Client::sort_in(json::Object message) {
 
 void Client::open(const std::string& path, const std::string& text) {
   texts_[path] = {text, 1};
-  notify("textDocument/didOpen", json::Object{{"textDocument", json::Object{{"uri", lsp::uri_of(path)}, {"version", 1}, {"languageId", "pipe"}, {"text", text}}}});
+  notify("textDocument/didOpen",
+         json::Object{{"textDocument", json::Object{{"uri", lsp::uri_of(path)},
+                                                    {"version", 1},
+                                                    {"languageId", "pipe"},
+                                                    {"text", text}}}});
 }
 
 void Client::edit(const std::string& path, const std::string& from, const std::string& to) {
@@ -128,22 +140,29 @@ void Client::edit(const std::string& path, const std::string& from, const std::s
   edit(path, begin, begin + from.size(), to);
 }
 
-void Client::edit(const std::string& path, std::size_t begin, std::size_t end, const std::string& to) {
+void Client::edit(const std::string& path, std::size_t begin, std::size_t end,
+                  const std::string& to) {
   Text& held = texts_[path];
   SourceTable table;
   const FileId file = table.add("", held.text);
   const SourceRange range{file, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
   held.text.replace(begin, end - begin, to);
-  notify("textDocument/didChange",
-         json::Object{{"textDocument", json::Object{{"uri", lsp::uri_of(path)}, {"version", ++held.version}}},
-                      {"contentChanges", json::Array{json::Object{{"range", lsp::to_json(table, range, ColumnUnit::utf16)}, {"text", to}}}}});
+  notify(
+      "textDocument/didChange",
+      json::Object{
+          {"textDocument", json::Object{{"uri", lsp::uri_of(path)}, {"version", ++held.version}}},
+          {"contentChanges",
+           json::Array{json::Object{{"range", lsp::to_json(table, range, ColumnUnit::utf16)},
+                                    {"text", to}}}}});
 }
 
 void Client::replace(const std::string& path, const std::string& text) {
   Text& held = texts_[path];
   held.text = text;
-  notify("textDocument/didChange", json::Object{{"textDocument", json::Object{{"uri", lsp::uri_of(path)}, {"version", ++held.version}}},
-                                                {"contentChanges", json::Array{json::Object{{"text", text}}}}});
+  notify("textDocument/didChange",
+         json::Object{{"textDocument",
+                       json::Object{{"uri", lsp::uri_of(path)}, {"version", ++held.version}}},
+                      {"contentChanges", json::Array{json::Object{{"text", text}}}}});
 }
 
 json::Array Client::raw_diagnostics(const std::string& path) {
@@ -160,7 +179,8 @@ json::Array Client::raw_diagnostics(const std::string& path) {
 }
 
 void Client::wait_for(const std::string& path, const std::string& words) {
-  while (line(json::Object(published_[lsp::uri_of(path)])).find(words) == std::string::npos) sort_in(read());
+  while (line(json::Object(published_[lsp::uri_of(path)])).find(words) == std::string::npos)
+    sort_in(read());
 }
 
 std::string Client::diagnostics(const std::string& path) {
@@ -168,13 +188,17 @@ std::string Client::diagnostics(const std::string& path) {
   for (const json::Value& each : raw_diagnostics(path)) {
     const json::Object& diagnostic = *each.getAsObject();
     const json::Object& start = *diagnostic.getObject("range")->getObject("start");
-    text += std::to_string(*start.getInteger("line") + 1) + ":" + std::to_string(*start.getInteger("character") + 1) + " " + diagnostic.getString("code")->str() + " " +
-            diagnostic.getString("message")->str() + "\n";
+    text += std::to_string(*start.getInteger("line") + 1) + ":" +
+            std::to_string(*start.getInteger("character") + 1) + " " +
+            diagnostic.getString("code")->str() + " " + diagnostic.getString("message")->str() +
+            "\n";
   }
   return text;
 }
 
-json::Object Client::file(const std::string& path) const { return json::Object{{"textDocument", json::Object{{"uri", lsp::uri_of(path)}}}}; }
+json::Object Client::file(const std::string& path) const {
+  return json::Object{{"textDocument", json::Object{{"uri", lsp::uri_of(path)}}}};
+}
 
 json::Object Client::at(const std::string& path, std::string excerpt) {
   const std::size_t mark = excerpt.find('^');
@@ -185,7 +209,8 @@ json::Object Client::at(const std::string& path, std::string excerpt) {
   SourceTable table;
   const FileId file = table.add("", text);
   json::Object params = this->file(path);
-  params["position"] = lsp::to_json(table.line_column(file, static_cast<std::uint32_t>(found + mark), ColumnUnit::utf16));
+  params["position"] = lsp::to_json(
+      table.line_column(file, static_cast<std::uint32_t>(found + mark), ColumnUnit::utf16));
   return params;
 }
 

@@ -43,7 +43,8 @@ class Pipe : public std::streambuf {
 class Client {
  public:
   /// Sends `initialize`, unless that is false.
-  explicit Client(const source::FileSystem& disk, json::Object options = {}, bool initialize = true, std::string cache_folder = {}, std::string program = {});
+  explicit Client(const source::FileSystem& disk, json::Object options = {}, bool initialize = true,
+                  std::string cache_folder = {}, std::string program = {});
   ~Client();
 
   void send(const std::string& bytes);

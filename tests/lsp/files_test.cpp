@@ -19,10 +19,16 @@ class Files : public testing::Test {
  protected:
   // 1: created, 2: written, 3: deleted.
   void told(Client& client, const std::string& path, int kind) {
-    client.notify("workspace/didChangeWatchedFiles", json::Object{{"changes", json::Array{json::Object{{"uri", lsp::uri_of(path)}, {"type", kind}}}}});
+    client.notify("workspace/didChangeWatchedFiles",
+                  json::Object{{"changes", json::Array{json::Object{{"uri", lsp::uri_of(path)},
+                                                                    {"type", kind}}}}});
   }
-  void close(Client& client, const std::string& path) { client.notify("textDocument/didClose", client.file(path)); }
-  std::string hover(Client& client, const std::string& path, const std::string& place) { return line(client.request("textDocument/hover", client.at(path, place))); }
+  void close(Client& client, const std::string& path) {
+    client.notify("textDocument/didClose", client.file(path));
+  }
+  std::string hover(Client& client, const std::string& path, const std::string& place) {
+    return line(client.request("textDocument/hover", client.at(path, place)));
+  }
 
   const TemporaryFolder folder_;
   const source::RealFileSystem disk_;
@@ -33,32 +39,37 @@ class Files : public testing::Test {
 // A file of models by itself has no shapes and nothing to compile: it has those of the train of
 // another open file, and is compiled there.
 TEST_F(Files, ModelsHaveTheShapesOfWhoUsesThem) {
-  const std::string models = "model layer(x: tensor[batch, dim]) -> tensor[batch, dim] {\n"
-                             "    weight w[dim, inner: 2 * dim], v[inner, dim] = normal(0.1)\n"
-                             "    let h = x @ w\n"
-                             "    return gelu(h) @ v\n"
-                             "}\n";
-  const std::string train = "use lib\n"
-                            "model net() {\n"
-                            "    input x: tensor[batch, dim: 6]\n"
-                            "    loss square(layer(x))\n"
-                            "}\n"
-                            "mesh one(p: 1)\n"
-                            "train t = net() on one {\n"
-                            "    data: synthetic(batch: 4)\n"
-                            "    optim: sgd(lr: 0.1)\n"
-                            "    steps: 1\n"
-                            "}\n";
+  const std::string models =
+      "model layer(x: tensor[batch, dim]) -> tensor[batch, dim] {\n"
+      "    weight w[dim, inner: 2 * dim], v[inner, dim] = normal(0.1)\n"
+      "    let h = x @ w\n"
+      "    return gelu(h) @ v\n"
+      "}\n";
+  const std::string train =
+      "use lib\n"
+      "model net() {\n"
+      "    input x: tensor[batch, dim: 6]\n"
+      "    loss square(layer(x))\n"
+      "}\n"
+      "mesh one(p: 1)\n"
+      "train t = net() on one {\n"
+      "    data: synthetic(batch: 4)\n"
+      "    optim: sgd(lr: 0.1)\n"
+      "    steps: 1\n"
+      "}\n";
   Client client(disk_);
   client.open(library_, models);
   client.wait_for(library_, "P6110");
   EXPECT_EQ(hover(client, library_, "let ^h").find("12"), std::string::npos);
   client.open(main_, train);
   client.wait_for(library_, "\"diagnostics\":[]");
-  EXPECT_NE(hover(client, library_, "let ^h").find("inner: 12]"), std::string::npos) << hover(client, library_, "let ^h");
+  EXPECT_NE(hover(client, library_, "let ^h").find("inner: 12]"), std::string::npos)
+      << hover(client, library_, "let ^h");
   json::Object all = client.file(library_);
-  all["range"] = json::Object{{"start", json::Object{{"line", 0}, {"character", 0}}}, {"end", json::Object{{"line", 5}, {"character", 0}}}};
-  EXPECT_NE(line(client.request("textDocument/inlayHint", std::move(all))).find("inner: 12]"), std::string::npos);
+  all["range"] = json::Object{{"start", json::Object{{"line", 0}, {"character", 0}}},
+                              {"end", json::Object{{"line", 5}, {"character", 0}}}};
+  EXPECT_NE(line(client.request("textDocument/inlayHint", std::move(all))).find("inner: 12]"),
+            std::string::npos);
   client.edit(main_, "dim: 6", "dim: 5");
   EXPECT_NE(hover(client, library_, "let ^h").find("inner: 10]"), std::string::npos);
   close(client, main_);
@@ -73,7 +84,8 @@ TEST_F(Files, AMistakeIsToldOnce) {
   client.edit(library_, "6 }", "6 })");
   client.edit(library_, "def", " def");
   const std::string alone = client.diagnostics(library_);
-  ASSERT_NE(line(json::Value(client.raw_diagnostics(library_))).find("\"fixes\""), std::string::npos);
+  ASSERT_NE(line(json::Value(client.raw_diagnostics(library_))).find("\"fixes\""),
+            std::string::npos);
   client.open(main_, kMain);
   client.diagnostics(main_);
   EXPECT_EQ(client.diagnostics(library_), alone);
@@ -161,7 +173,8 @@ TEST_F(Files, OneThatIsRenamedIsAnother) {
 TEST_F(Files, ClientsThatWatchAreAskedTo) {
   const auto asks = [&](bool watches) {
     json::Object watched{{"didChangeWatchedFiles", json::Object{{"dynamicRegistration", watches}}}};
-    Client client(disk_, json::Object{{"capabilities", json::Object{{"workspace", std::move(watched)}}}});
+    Client client(disk_,
+                  json::Object{{"capabilities", json::Object{{"workspace", std::move(watched)}}}});
     client.open(main_, kMain);
     client.wait_for(main_, "P6110");
     client.notify("exit", {});

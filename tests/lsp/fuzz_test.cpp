@@ -38,8 +38,12 @@ const std::string kStart =
     "    place model on pp[0]\n"
     "}\n";
 
-const std::vector<std::string> kPieces = {"{", "}", "(", ")", "[", "]", "\n", "\r\n", " ", ",", ".", ":", "=", "F a", "let x = ", "place ", "stage[", "mb[0", "\"", "// c\n", "\xF0\x9F\x98\x80",
-                                          "use std.", "rank r in ", "train u = ", "on pair", "7", "1e", "B", "model ", "order {", "\t", "\xC3\xA9"};
+const std::vector<std::string> kPieces = {
+    "{",        "}",          "(",          ")",       "[",  "]",      "\n",
+    "\r\n",     " ",          ",",          ".",       ":",  "=",      "F a",
+    "let x = ", "place ",     "stage[",     "mb[0",    "\"", "// c\n", "\xF0\x9F\x98\x80",
+    "use std.", "rank r in ", "train u = ", "on pair", "7",  "1e",     "B",
+    "model ",   "order {",    "\t",         "\xC3\xA9"};
 
 json::Object position_of(const std::string& text, std::size_t at) {
   SourceTable table;
@@ -57,21 +61,29 @@ std::size_t character_start(const std::string& text, std::size_t at) {
 json::Object params_of(Random& random, Client& client, std::string_view method) {
   const std::string& text = client.text(kPath);
   json::Object params = client.file(kPath);
-  const auto place = [&] { return position_of(text, character_start(text, random.below(text.size() + 1))); };
+  const auto place = [&] {
+    return position_of(text, character_start(text, random.below(text.size() + 1)));
+  };
   params["position"] = place();
   params["range"] = json::Object{{"start", place()}, {"end", place()}};
   params["positions"] = json::Array{place(), place()};
   params["newName"] = random.chance(0.5) ? "renamed" : "p";
   params["context"] = json::Object{{"diagnostics", json::Array()}, {"includeDeclaration", true}};
   params["query"] = "s";
-  static const std::vector<std::string> commands = {"piper.check", "piper.grid", "piper.open", "piper.page", "piper.stop", "piper.train", "piper.none"};
+  static const std::vector<std::string> commands = {"piper.check", "piper.grid", "piper.open",
+                                                    "piper.page",  "piper.stop", "piper.train",
+                                                    "piper.none"};
   params["command"] = random.pick(commands);
-  params["item"] = json::Object{{"uri", lsp::uri_of(kPath)}, {"selectionRange", json::Object{{"start", place()}}}};
-  params["data"] = json::Object{{"uri", lsp::uri_of(kPath)}, {"name", random.chance(0.5) ? "plain" : "t"}};
+  params["item"] = json::Object{{"uri", lsp::uri_of(kPath)},
+                                {"selectionRange", json::Object{{"start", place()}}}};
+  params["data"] =
+      json::Object{{"uri", lsp::uri_of(kPath)}, {"name", random.chance(0.5) ? "plain" : "t"}};
   json::Array arguments;
   arguments.push_back(json::Object(*params.getObject("data")));
   params["arguments"] = std::move(arguments);
-  if (method == "workspace/executeCommand" || method == "codeLens/resolve" || method.starts_with("callHierarchy/")) params.erase("textDocument");
+  if (method == "workspace/executeCommand" || method == "codeLens/resolve" ||
+      method.starts_with("callHierarchy/"))
+    params.erase("textDocument");
   return params;
 }
 
@@ -80,7 +92,8 @@ json::Object params_of(Random& random, Client& client, std::string_view method) 
 std::string checked(Client& client) {
   json::Object lens = client.file(kPath);
   lens["data"] = json::Object{{"uri", lsp::uri_of(kPath)}, {"name", "none"}};
-  lens["range"] = json::Object{{"start", json::Object{{"line", 0}, {"character", 0}}}, {"end", json::Object{{"line", 0}, {"character", 0}}}};
+  lens["range"] = json::Object{{"start", json::Object{{"line", 0}, {"character", 0}}},
+                               {"end", json::Object{{"line", 0}, {"character", 0}}}};
   client.request("codeLens/resolve", std::move(lens));
   return client.diagnostics(kPath);
 }
@@ -96,7 +109,8 @@ TEST(Fuzz, RandomEditsAndRequestsGiveAnswersForTheNewestText) {
       if (random.chance(0.35)) {
         // An edit at a place, as an editor sends it.
         const std::size_t begin = character_start(text, random.below(text.size() + 1));
-        const std::size_t end = character_start(text, std::min(text.size(), begin + random.below(random.chance(0.9) ? 4 : 200)));
+        const std::size_t end = character_start(
+            text, std::min(text.size(), begin + random.below(random.chance(0.9) ? 4 : 200)));
         const std::string piece = random.chance(0.7) ? random.pick(kPieces) : "";
         if (random.chance(0.05)) {
           client.replace(kPath, kStart);
@@ -106,7 +120,8 @@ TEST(Fuzz, RandomEditsAndRequestsGiveAnswersForTheNewestText) {
       } else {
         const lsp::Method& method = lsp::methods()[random.below(lsp::methods().size())];
         asked.push_back(client.ask(method.name, params_of(random, client, method.name)));
-        if (random.chance(0.1)) client.notify("$/cancelRequest", json::Object{{"id", asked.back()}});
+        if (random.chance(0.1))
+          client.notify("$/cancelRequest", json::Object{{"id", asked.back()}});
       }
     }
     for (const std::int64_t id : asked) client.answer(id);
@@ -115,7 +130,9 @@ TEST(Fuzz, RandomEditsAndRequestsGiveAnswersForTheNewestText) {
     fresh.open(kPath, client.text(kPath));
     for (const char* method : {"documentSymbol", "semanticTokens/full", "foldingRange"}) {
       const std::string name = std::string("textDocument/") + method;
-      EXPECT_EQ(line(client.request(name, client.file(kPath))), line(fresh.request(name, fresh.file(kPath)))) << client.text(kPath);
+      EXPECT_EQ(line(client.request(name, client.file(kPath))),
+                line(fresh.request(name, fresh.file(kPath))))
+          << client.text(kPath);
     }
     EXPECT_EQ(checked(client), checked(fresh)) << client.text(kPath);
   });

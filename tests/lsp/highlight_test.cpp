@@ -38,13 +38,17 @@ std::string highlighted(Client& client, const std::string& place) {
   std::istringstream text(kText);
   for (std::string each; std::getline(text, each);) lines.push_back(each);
   std::string all;
-  const json::Value answer = client.request("textDocument/documentHighlight", client.at(kPath, place));
+  const json::Value answer =
+      client.request("textDocument/documentHighlight", client.at(kPath, place));
   if (answer.getAsArray() == nullptr) return line(answer);
   for (const json::Value& each : *answer.getAsArray()) {
     const json::Object& range = *each.getAsObject()->getObject("range");
-    const auto at = [&](const char* end, const char* what) { return static_cast<std::size_t>(*range.getObject(end)->getInteger(what)); };
+    const auto at = [&](const char* end, const char* what) {
+      return static_cast<std::size_t>(*range.getObject(end)->getInteger(what));
+    };
     const std::size_t row = at("start", "line"), begin = at("start", "character");
-    all += (all.empty() ? "" : " | ") + std::to_string(row + 1) + " " + lines[row].substr(begin, at("end", "character") - begin);
+    all += (all.empty() ? "" : " | ") + std::to_string(row + 1) + " " +
+           lines[row].substr(begin, at("end", "character") - begin);
   }
   return all;
 }

@@ -27,7 +27,9 @@ class Obsolete : public testing::Test {
   }
   ~Obsolete() override { disk_.open(); }
 
-  json::Value hover(const std::string& path, const std::string& place) { return client_.request("textDocument/hover", client_.at(path, place)); }
+  json::Value hover(const std::string& path, const std::string& place) {
+    return client_.request("textDocument/hover", client_.at(path, place));
+  }
   /// The code of an error; 0: an answer.
   std::int64_t code(std::int64_t id) {
     const json::Value answer = client_.answer(id);
@@ -70,7 +72,8 @@ TEST_F(Obsolete, AnEditOfAnotherFileEndsWhatIsAskedOfThatOne) {
 }
 
 TEST_F(Obsolete, CancelledRequestsAreNotAnswered) {
-  for (const std::int64_t id : {running_, waiting_}) client_.notify("$/cancelRequest", json::Object{{"id", id}});
+  for (const std::int64_t id : {running_, waiting_})
+    client_.notify("$/cancelRequest", json::Object{{"id", id}});
   settle();
   disk_.open();
   EXPECT_EQ(code(running_), -32800);
@@ -80,7 +83,11 @@ TEST_F(Obsolete, CancelledRequestsAreNotAnswered) {
 
 TEST_F(Obsolete, SettingsThatChangeNothingEndNothing) {
   const auto choose = [&](const char* width) {
-    client_.notify("workspace/didChangeConfiguration", json::Object{{"settings", json::Object{{"piper", json::Object{{"values", json::Object{{"width", width}}}}}}}});
+    client_.notify(
+        "workspace/didChangeConfiguration",
+        json::Object{
+            {"settings",
+             json::Object{{"piper", json::Object{{"values", json::Object{{"width", width}}}}}}}});
     settle();
   };
   choose("4");  // the first ones end the earlier requests
@@ -101,7 +108,9 @@ TEST_F(Obsolete, TheFileThatWasEditedLastIsCheckedFirst) {
   for (const std::string path : {"/a.pipe", "/b.pipe", kOther.c_str()}) client_.diagnostics(path);
   const std::vector<std::string>& order = client_.published_order();
   // The first was published before.
-  const auto first = [&](const std::string& path) { return std::find(order.begin() + 1, order.end(), lsp::uri_of(path)) - order.begin(); };
+  const auto first = [&](const std::string& path) {
+    return std::find(order.begin() + 1, order.end(), lsp::uri_of(path)) - order.begin();
+  };
   EXPECT_LT(first(kOther), first("/b.pipe"));
   EXPECT_LT(first("/b.pipe"), first("/a.pipe"));
 }

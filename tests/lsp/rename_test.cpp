@@ -48,7 +48,8 @@ const std::string kMainText =
 class Rename : public testing::Test {
  protected:
   Rename() {
-    for (const auto& [path, text] : {std::pair{kNets, kNetsText}, {kPlans, kPlansText}, {kMain, kMainText}}) {
+    for (const auto& [path, text] :
+         {std::pair{kNets, kNetsText}, {kPlans, kPlansText}, {kMain, kMainText}}) {
       disk_.add(path, text);
       client_.open(path, text);
     }
@@ -68,7 +69,11 @@ class Rename : public testing::Test {
       const json::Array* edits = changes->getArray("file:///" + std::string(path));
       if (edits == nullptr) continue;
       all += (all.empty() ? "" : " | ") + std::string(path);
-      for (const json::Value& edit : *edits) all += " " + std::to_string(*edit.getAsObject()->getObject("range")->getObject("start")->getInteger("line") + 1);
+      for (const json::Value& edit : *edits)
+        all += " " +
+               std::to_string(
+                   *edit.getAsObject()->getObject("range")->getObject("start")->getInteger("line") +
+                   1);
     }
     return all;
   }
@@ -93,25 +98,41 @@ TEST_F(Rename, FollowsWhatMeansTheSameAndSaysWhyNot) {
       {kNets, "model to^wer", "net", "main.pipe 4 | nets.pipe 1"},
       {kNets, "= fa^r(h)", "distant", "nets.pipe 5 13"},
       // The error that it would cause is reported.
-      {kNets, "tower(lay^ers", "width", "with `width` in place of `layers` there would be an error: `width` is declared already, at /nets.pipe:1"},
-      {kPlans, "for ^s in", "stage", "with `stage` in place of `s` there would be an error: `stage` is an `int` here, not a selector, at /plans.pipe:4"},
-      {kPlans, "half(^of", "less", "with `less` in place of `of` there would be an error: `less` is declared already, at /plans.pipe:1"},
+      {kNets, "tower(lay^ers", "width",
+       "with `width` in place of `layers` there would be an error: `width` is declared already, at /nets.pipe:1"},
+      {kPlans, "for ^s in", "stage",
+       "with `stage` in place of `s` there would be an error: `stage` is an `int` here, not a selector, at /plans.pipe:4"},
+      {kPlans, "half(^of", "less",
+       "with `less` in place of `of` there would be an error: `less` is declared already, at /plans.pipe:1"},
       // Regions are named by their models.
-      {kNets, "model ne^ar", "close", "regions are known by the name of their model: directives name it at /main.pipe:9"},
-      {kNets, "model fa^r", "near", "regions are known by the name of their model, and directives mean something else by `near` at /main.pipe:9"},
-      {kNets, "model fa^r", "stage", "regions are known by the name of their model, and directives mean something else by `stage` at /plans.pipe:3"},
-      {kNets, "model fa^r", "mb", "regions are known by the name of their model, and directives mean something else by `mb` at /plans.pipe:5"},
-      {kNets, "model fa^r", "batch", "regions are known by the name of their model, and directives mean something else by `batch` at /plans.pipe:5"},
+      {kNets, "model ne^ar", "close",
+       "regions are known by the name of their model: directives name it at /main.pipe:9"},
+      {kNets, "model fa^r", "near",
+       "regions are known by the name of their model, and directives mean something else by `near` at /main.pipe:9"},
+      {kNets, "model fa^r", "stage",
+       "regions are known by the name of their model, and directives mean something else by `stage` at /plans.pipe:3"},
+      {kNets, "model fa^r", "mb",
+       "regions are known by the name of their model, and directives mean something else by `mb` at /plans.pipe:5"},
+      {kNets, "model fa^r", "batch",
+       "regions are known by the name of their model, and directives mean something else by `batch` at /plans.pipe:5"},
       // Data, directives and first values have the others by name.
       {kNets, "input ^x", "y", "inputs are known by their names: data finds its columns by them"},
-      {kNets, "weight ga^in", "scale", "weights are known by their names: a weight's name decides its first values"},
-      {kNets, "x @ ga^in", "scale", "weights are known by their names: a weight's name decides its first values"},
-      {kNets, "model den^se", "wide", "weights and dropout are known by the models that they are in: first values and random numbers would be others"},
-      {kNets, "model no^isy", "loud", "weights and dropout are known by the models that they are in: first values and random numbers would be others"},
-      {kNets, "gain[d^im", "size", "dimensions are known by their names: data, directives and other models refer to the same one"},
-      {kNets, "hid^den: int", "size", "dimensions are known by their names: data, directives and other models refer to the same one"},
+      {kNets, "weight ga^in", "scale",
+       "weights are known by their names: a weight's name decides its first values"},
+      {kNets, "x @ ga^in", "scale",
+       "weights are known by their names: a weight's name decides its first values"},
+      {kNets, "model den^se", "wide",
+       "weights and dropout are known by the models that they are in: first values and random numbers would be others"},
+      {kNets, "model no^isy", "loud",
+       "weights and dropout are known by the models that they are in: first values and random numbers would be others"},
+      {kNets, "gain[d^im", "size",
+       "dimensions are known by their names: data, directives and other models refer to the same one"},
+      {kNets, "hid^den: int", "size",
+       "dimensions are known by their names: data, directives and other models refer to the same one"},
   };
-  for (const Row& row : rows) EXPECT_EQ(edits_of(renamed(row.path, row.place, row.name)), row.expected) << row.place << " " << row.name;
+  for (const Row& row : rows)
+    EXPECT_EQ(edits_of(renamed(row.path, row.place, row.name)), row.expected)
+        << row.place << " " << row.name;
 }
 
 TEST_F(Rename, FilesWithoutTheNameMustMeanTheSameToo) {
@@ -123,14 +144,17 @@ TEST_F(Rename, FilesWithoutTheNameMustMeanTheSameToo) {
 }
 
 TEST_F(Rename, NamesOfArgumentsLeadToTheirParameter) {
-  const std::string definition = line(client_.request("textDocument/definition", client_.at(kMain, "half(o^f: 8")));
+  const std::string definition =
+      line(client_.request("textDocument/definition", client_.at(kMain, "half(o^f: 8")));
   EXPECT_NE(definition.find("/plans.pipe"), std::string::npos) << definition;
   json::Object params = client_.at(kPlans, "half(^of");
   params["context"] = json::Object{{"includeDeclaration", false}};
-  const std::string references = line(client_.request("textDocument/references", std::move(params)));
+  const std::string references =
+      line(client_.request("textDocument/references", std::move(params)));
   EXPECT_NE(references.find("/main.pipe"), std::string::npos) << references;
   client_.edit(kPlans, "}\nschedule cut", "}\nparam two = half(of: 4)\nschedule cut");
-  const std::string highlight = line(client_.request("textDocument/documentHighlight", client_.at(kPlans, "half(^of: int")));
+  const std::string highlight =
+      line(client_.request("textDocument/documentHighlight", client_.at(kPlans, "half(^of: int")));
   EXPECT_NE(highlight.find(R"("line":1)"), std::string::npos) << highlight;
 }
 

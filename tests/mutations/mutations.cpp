@@ -35,7 +35,8 @@ class Mutator {
  public:
   Mutator(const Dag& dag, const std::string& text) : dag_(dag), independence_(dag) {
     std::size_t begin = 0;
-    for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) lines_.push_back(text.substr(begin, end - begin));
+    for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
+      lines_.push_back(text.substr(begin, end - begin));
   }
 
   void collect() {
@@ -57,17 +58,22 @@ class Mutator {
         action = buffer = 0;
       } else if (section == Section::header && line.starts_with("loss ")) {
         // Signatures alone do not say how many elements a body sums.
-        const bool known = std::any_of(dag_.bodies.begin(), dag_.bodies.end(), [](const dag::Body& body) { return !body.graph.nodes().empty(); });
+        const bool known =
+            std::any_of(dag_.bodies.begin(), dag_.bodies.end(),
+                        [](const dag::Body& body) { return !body.graph.nodes().empty(); });
         if (known) numbers(i, ": ", {-1, 1, 64});
       } else if (section == Section::header && line.starts_with("body @")) {
         body(i);
-      } else if (section == Section::header && (line.starts_with("claim ") || line.starts_with("train "))) {
+      } else if (section == Section::header &&
+                 (line.starts_with("claim ") || line.starts_with("train "))) {
         header(i);
       } else if (line.starts_with("  ") && section != Section::header) {
         if (section == Section::graph) nodes.push_back(i);
         if (section == Section::communicator) delete_and_duplicate(i, "entry");
-        if (section == Section::role && line.starts_with("  buffer ")) buffers_.push_back({i, role, buffer++});
-        if (section == Section::role && !line.starts_with("  buffer ")) actions_.push_back({i, role, action++});
+        if (section == Section::role && line.starts_with("  buffer "))
+          buffers_.push_back({i, role, buffer++});
+        if (section == Section::role && !line.starts_with("  buffer "))
+          actions_.push_back({i, role, action++});
       }
     }
     for (std::size_t k = 0; k < nodes.size(); ++k) node(nodes[k], k, nodes);
@@ -101,57 +107,78 @@ class Mutator {
   };
 
   void add(std::string what, std::size_t line, std::string replacement) {
-    if (replacement != lines_[line]) changes.push_back({std::move(what) + ": " + lines_[line], line, 1, {std::move(replacement)}});
+    if (replacement != lines_[line])
+      changes.push_back({std::move(what) + ": " + lines_[line], line, 1, {std::move(replacement)}});
   }
   void delete_and_duplicate(std::size_t line, const std::string& kind) {
     changes.push_back({"delete " + kind + ": " + lines_[line], line, 1, {}});
-    changes.push_back({"duplicate " + kind + ": " + lines_[line], line, 1, {lines_[line], lines_[line]}});
+    changes.push_back(
+        {"duplicate " + kind + ": " + lines_[line], line, 1, {lines_[line], lines_[line]}});
   }
 
   /// Each value of a body in another layout, in its signature and where it is made.
   void body(std::size_t first) {
     std::size_t end = first;
     while (lines_[end].back() == ',' || lines_[end + 1].starts_with("    -> ")) ++end;
-    if (lines_[end].back() == '{') end = static_cast<std::size_t>(std::find(lines_.begin() + static_cast<std::ptrdiff_t>(end), lines_.end(), "}") - lines_.begin());
+    if (lines_[end].back() == '{')
+      end = static_cast<std::size_t>(
+          std::find(lines_.begin() + static_cast<std::ptrdiff_t>(end), lines_.end(), "}") -
+          lines_.begin());
     std::set<std::string> values;
     for (std::size_t i = first; i <= end; ++i) {
-      if (const std::size_t at = lines_[i].find('%'); at != std::string::npos && lines_[i].find('<') != std::string::npos) values.insert(lines_[i].substr(at, lines_[i].find_first_of(": ,", at) - at));
+      if (const std::size_t at = lines_[i].find('%');
+          at != std::string::npos && lines_[i].find('<') != std::string::npos)
+        values.insert(lines_[i].substr(at, lines_[i].find_first_of(": ,", at) - at));
     }
     for (const std::string& value : values) {
       for (const bool summand : {false, true}) {
-        Change change{(summand ? "a summand: " : "held whole: ") + value + " of " + lines_[first], first, end - first + 1, {}};
+        Change change{(summand ? "a summand: " : "held whole: ") + value + " of " + lines_[first],
+                      first,
+                      end - first + 1,
+                      {}};
         for (std::size_t i = first; i <= end; ++i) {
           std::string line = lines_[i];
-          const std::size_t at = line.find('%'), open = line.find('<'), close = line.find('>', open);
-          if (open != std::string::npos && (line.compare(at, value.size() + 1, value + ":") == 0 || line.compare(at, value.size() + 3, value + " = ") == 0)) {
+          const std::size_t at = line.find('%'), open = line.find('<'),
+                            close = line.find('>', open);
+          if (open != std::string::npos &&
+              (line.compare(at, value.size() + 1, value + ":") == 0 ||
+               line.compare(at, value.size() + 3, value + " = ") == 0)) {
             const std::size_t colon = line.find(':', open);
-            line.replace(open, close - open + 1, summand ? line.substr(open, colon - open) + ": +>" : "");
+            line.replace(open, close - open + 1,
+                         summand ? line.substr(open, colon - open) + ": +>" : "");
           }
           change.lines.push_back(std::move(line));
         }
-        const bool changed = !std::equal(change.lines.begin(), change.lines.end(), lines_.begin() + static_cast<std::ptrdiff_t>(first));
+        const bool changed = !std::equal(change.lines.begin(), change.lines.end(),
+                                         lines_.begin() + static_cast<std::ptrdiff_t>(first));
         if (changed) changes.push_back(std::move(change));
       }
     }
   }
 
-  static bool name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '%' || c == ':' || c == '#'; }
+  static bool name_char(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '%' ||
+           c == ':' || c == '#';
+  }
   /// The word that begins at or after `from`, quotes included.
   static Token word(const std::string& line, std::size_t from) {
     while (from < line.size() && !name_char(line[from]) && line[from] != '"') ++from;
     Token token{from, from};
     bool quoted = false;
-    while (token.end < line.size() && (quoted || name_char(line[token.end]) || line[token.end] == '"')) {
+    while (token.end < line.size() &&
+           (quoted || name_char(line[token.end]) || line[token.end] == '"')) {
       if (line[token.end] == '"') quoted = !quoted;
       ++token.end;
     }
-    if (token.end > token.begin && line[token.end - 1] == ':' ) --token.end;
+    if (token.end > token.begin && line[token.end - 1] == ':') --token.end;
     return token;
   }
   static std::string with(const std::string& line, Token token, const std::string& text) {
     return line.substr(0, token.begin) + text + line.substr(token.end);
   }
-  static std::string at(const std::string& line, Token token) { return line.substr(token.begin, token.end - token.begin); }
+  static std::string at(const std::string& line, Token token) {
+    return line.substr(token.begin, token.end - token.begin);
+  }
 
   // ---- header
   // ------------------------------------------------------------------------------------------------------------
@@ -160,11 +187,13 @@ class Mutator {
   void header(std::size_t line) {
     std::size_t end = line + 1;
     while (lines_[line].starts_with("train ") && lines_[end - 1] != "}") ++end;
-    const std::vector<std::string> block(lines_.begin() + static_cast<std::ptrdiff_t>(line), lines_.begin() + static_cast<std::ptrdiff_t>(end));
+    const std::vector<std::string> block(lines_.begin() + static_cast<std::ptrdiff_t>(line),
+                                         lines_.begin() + static_cast<std::ptrdiff_t>(end));
     std::vector<std::string> twice = block;
     twice.insert(twice.end(), block.begin(), block.end());
     changes.push_back({"duplicate: " + lines_[line], line, block.size(), twice});
-    for (std::size_t i = line + 1; i + 1 < end; ++i) changes.push_back({"duplicate: " + lines_[i], i, 1, {lines_[i], lines_[i]}});
+    for (std::size_t i = line + 1; i + 1 < end; ++i)
+      changes.push_back({"duplicate: " + lines_[i], i, 1, {lines_[i], lines_[i]}});
   }
 
   // ---- nodes
@@ -175,7 +204,9 @@ class Mutator {
     const std::size_t at = line.find(key);
     return at < line.find(" loc(") ? at : std::string::npos;
   }
-  static std::string node_name(const std::string& line) { return line.substr(2, line.find(" = ") - 2); }
+  static std::string node_name(const std::string& line) {
+    return line.substr(2, line.find(" = ") - 2);
+  }
   static std::string node_kind(const std::string& line) {
     const std::size_t from = line.find(" = ") + 3;
     return line.substr(from, line.find(' ', from) - from);
@@ -198,7 +229,9 @@ class Mutator {
       const std::size_t theirs = attribute(lines_[*alike], key);
       if (theirs == std::string::npos) continue;
       const std::size_t skip = std::string(key).size();
-      add("redirect peer", line, with(text, word(text, from + skip), at(lines_[*alike], word(lines_[*alike], theirs + skip))));
+      add("redirect peer", line,
+          with(text, word(text, from + skip),
+               at(lines_[*alike], word(lines_[*alike], theirs + skip))));
     }
     for (const char* key : {" on ", " stream "}) {
       const std::size_t from = attribute(text, key);
@@ -208,7 +241,8 @@ class Mutator {
       const auto value = [&](const std::string& of, std::size_t begin) {
         std::size_t end = begin;
         bool quoted = false;
-        while (end < of.size() && (quoted || of[end] != ' ' || of.substr(begin, end - begin).find('[') != std::string::npos)) {
+        while (end < of.size() && (quoted || of[end] != ' ' ||
+                                   of.substr(begin, end - begin).find('[') != std::string::npos)) {
           if (of[end] == '"') quoted = !quoted;
           if (!quoted && of[end] == ']') return Token{begin, end + 1};
           if (!quoted && of[end] == ' ' && of.find('[', begin) > end) break;
@@ -230,7 +264,8 @@ class Mutator {
     const std::size_t attributes = std::min(text.find(" on "), text.find(" over "));
     if (open == std::string::npos || open > attributes) return;
     const std::size_t close = text.find(')', open);
-    for (Token token = word(text, open + 2); token.begin < close && token.end <= close; token = word(text, token.end)) {
+    for (Token token = word(text, open + 2); token.begin < close && token.end <= close;
+         token = word(text, token.end)) {
       const std::string operand = at(text, token);
       if (operand == "param" || operand == "grad" || operand == "data" || operand.empty()) continue;
       // The same place of another node of this kind, then any other node.
@@ -239,7 +274,8 @@ class Mutator {
         const std::string& theirs = lines_[*alike];
         const std::size_t begin = theirs.find(" (");
         if (begin != std::string::npos) {
-          for (Token each = word(theirs, begin + 2); each.begin < theirs.find(')', begin); each = word(theirs, each.end)) {
+          for (Token each = word(theirs, begin + 2); each.begin < theirs.find(')', begin);
+               each = word(theirs, each.end)) {
             const std::string name = at(theirs, each);
             if (name != "param" && name != "grad" && name != "data") others.insert(name);
           }
@@ -247,14 +283,17 @@ class Mutator {
       }
       others.insert(node_name(lines_[nodes[(number + 1) % nodes.size()]]));
       others.erase(operand);
-      for (const std::string& other : others) add("redirect source `" + operand + "` to `" + other + "`", line, with(text, token, other));
+      for (const std::string& other : others)
+        add("redirect source `" + operand + "` to `" + other + "`", line, with(text, token, other));
     }
-    if (number + 1 < nodes.size() && reads(lines_[nodes[number + 1]], node_name(text))) swap(line, nodes[number + 1]);
+    if (number + 1 < nodes.size() && reads(lines_[nodes[number + 1]], node_name(text)))
+      swap(line, nodes[number + 1]);
   }
 
   static bool reads(const std::string& line, const std::string& name) {
     const std::size_t open = line.find(" (");
-    if (open == std::string::npos || open > std::min(line.find(" on "), line.find(" over "))) return line.find(" from " + name + " ") != std::string::npos;
+    if (open == std::string::npos || open > std::min(line.find(" on "), line.find(" over ")))
+      return line.find(" from " + name + " ") != std::string::npos;
     const std::size_t close = line.find(')', open);
     for (Token token = word(line, open + 2); token.begin < close; token = word(line, token.end)) {
       const std::string operand = at(line, token);
@@ -283,23 +322,35 @@ class Mutator {
       for (const dag::Chunk& chunk : dag_.chunks) {
         const std::string name(dag_.context->text(chunk.name));
         // A recv may name any chunk that reads it.
-        if (!reads_as(NodeId(static_cast<std::uint32_t>(number)), chunk)) add("another chunk", line, with(text, word(text, pass.end), name));
+        if (!reads_as(NodeId(static_cast<std::uint32_t>(number)), chunk))
+          add("another chunk", line, with(text, word(text, pass.end), name));
       }
     }
     if (const std::size_t layout = attribute(text, " <"); layout != std::string::npos) {
-      add("undivided samples", line, text.substr(0, layout) + text.substr(text.find('>', layout) + 1));
+      add("undivided samples", line,
+          text.substr(0, layout) + text.substr(text.find('>', layout) + 1));
     }
-    const std::size_t stream = text.find(" stream "), end_of_line = std::min(text.size(), text.find(" loc(", stream == std::string::npos ? 0 : stream));
+    const std::size_t stream = text.find(" stream "),
+                      end_of_line =
+                          std::min(text.size(),
+                                   text.find(" loc(", stream == std::string::npos ? 0 : stream));
     if (!runs_body(node.kind)) {
       const std::size_t after = std::min(end_of_line, attribute(text, " after "));
       add("in an overlap group", line, text.substr(0, after) + " group 0" + text.substr(after));
     }
-    for (std::size_t grad = text.find("grad "); grad < text.find(" on "); grad = text.find("grad ", grad + 1)) {
+    for (std::size_t grad = text.find("grad "); grad < text.find(" on ");
+         grad = text.find("grad ", grad + 1)) {
       add("gradient as data", line, text.substr(0, grad) + text.substr(grad + 5));
     }
     if (adds_in_place(node.kind)) {
-      add("on a stream", line, text.substr(0, end_of_line) + " stream " + std::string(dag_.context->text(dag_.streams.front().name)) + text.substr(end_of_line));
-      for (const std::size_t plus : places(text, " + ")) add("a term less", line, text.substr(0, plus) + text.substr(std::min(text.find_first_of(" ,)", plus + 3), text.size())));
+      add("on a stream", line,
+          text.substr(0, end_of_line) + " stream " +
+              std::string(dag_.context->text(dag_.streams.front().name)) +
+              text.substr(end_of_line));
+      for (const std::size_t plus : places(text, " + "))
+        add("a term less", line,
+            text.substr(0, plus) +
+                text.substr(std::min(text.find_first_of(" ,)", plus + 3), text.size())));
       act_for(node_name(text));
     }
     if (const std::size_t over = attribute(text, " over "); over != std::string::npos) {
@@ -309,12 +360,15 @@ class Mutator {
     // After later nodes, itself, and nodes that none of its devices runs.
     const auto ordered_after = [&](const std::string& other) {
       const bool has = attribute(text, " after ") != std::string::npos;
-      add("order after `" + other + "`", line, text.substr(0, end_of_line) + (has ? ", " : " after ") + other + text.substr(end_of_line));
+      add("order after `" + other + "`", line,
+          text.substr(0, end_of_line) + (has ? ", " : " after ") + other +
+              text.substr(end_of_line));
     };
     ordered_after(node_name(text));
     if (number + 1 < nodes.size()) ordered_after(node_name(lines_[nodes[number + 1]]));
     for (std::size_t before = number; before-- > 0;) {
-      if (dag_.device_sets[dag_.nodes[before].devices].intersects(dag_.device_sets[node.devices])) continue;
+      if (dag_.device_sets[dag_.nodes[before].devices].intersects(dag_.device_sets[node.devices]))
+        continue;
       ordered_after(node_name(lines_[nodes[before]]));
       break;
     }
@@ -323,13 +377,20 @@ class Mutator {
   /// An action of a node for which no device does work, in front of the others of each role.
   void act_for(const std::string& name) {
     for (const Place& place : actions_) {
-      if (place.action == 0) changes.push_back({"an action: " + name, place.line, 1, {"  " + name + " on " + std::string(dag_.context->text(dag_.streams.front().name)), lines_[place.line]}});
+      if (place.action == 0)
+        changes.push_back(
+            {"an action: " + name,
+             place.line,
+             1,
+             {"  " + name + " on " + std::string(dag_.context->text(dag_.streams.front().name)),
+              lines_[place.line]}});
     }
   }
 
   static std::vector<std::size_t> places(const std::string& text, const std::string& what) {
     std::vector<std::size_t> found;
-    for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) found.push_back(at);
+    for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
+      found.push_back(at);
     return found;
   }
 
@@ -337,7 +398,8 @@ class Mutator {
     return std::any_of(dag_.nodes.begin(), dag_.nodes.end(), [&](const dag::Node& node) {
       const std::span<const dag::Input> inputs = dag_.inputs_of(node);
       return runs_body(node.kind) && dag_.chunks[node.chunk.index()].name == chunk.name &&
-             std::any_of(inputs.begin(), inputs.end(), [&](const dag::Input& input) { return input.source.node == recv; });
+             std::any_of(inputs.begin(), inputs.end(),
+                         [&](const dag::Input& input) { return input.source.node == recv; });
     });
   }
 
@@ -347,7 +409,8 @@ class Mutator {
     Change change{"delete wholly: " + name, line, lines_.size() - line, {}};
     for (std::size_t i = line + 1; i < lines_.size(); ++i) {
       const std::string& each = lines_[i];
-      const bool own = each.starts_with("  " + name + " ") || each == "  " + name || each.starts_with("  buffer %" + name + ":");
+      const bool own = each.starts_with("  " + name + " ") || each == "  " + name ||
+                       each.starts_with("  buffer %" + name + ":");
       if (!own) change.lines.push_back(each);
     }
     changes.push_back(std::move(change));
@@ -364,21 +427,28 @@ class Mutator {
     const std::size_t begin = at + key.size(), end = std::min(text.find(' ', begin), text.size());
     const std::int64_t value = std::stoll(text.substr(begin, end - begin));
     for (const std::int64_t change : by) {
-      if (value + change >= 0) add("another" + key + std::to_string(value + change), line, text.substr(0, begin) + std::to_string(value + change) + text.substr(end));
+      if (value + change >= 0)
+        add("another" + key + std::to_string(value + change), line,
+            text.substr(0, begin) + std::to_string(value + change) + text.substr(end));
     }
   }
 
   void communicator(std::size_t line) {
     const std::string& text = lines_[line];
     numbers(line, " min ", {-1, 1});
-    const std::size_t open = text.find('('), close = text.find(')', open), middle = text.find("], ", open);
+    const std::size_t open = text.find('('), close = text.find(')', open),
+                      middle = text.find("], ", open);
     if (middle < close) {
-      add("members in another order", line, text.substr(0, open + 1) + text.substr(middle + 3, close - middle - 3) + ", " + text.substr(open + 1, middle - open) + text.substr(close));
+      add("members in another order", line,
+          text.substr(0, open + 1) + text.substr(middle + 3, close - middle - 3) + ", " +
+              text.substr(open + 1, middle - open) + text.substr(close));
       add("a member less", line, text.substr(0, open + 1) + text.substr(middle + 3));
     }
     const Token stream = word(text, text.find(" stream ") + 8);
-    for (const dag::Stream& other : dag_.streams) add("another stream", line, with(text, stream, std::string(dag_.context->text(other.name))));
-    if (const std::size_t over = attribute(text, " over "); over != std::string::npos) add("joins no axis", line, text.substr(0, over) + text.substr(text.find(" stream ")));
+    for (const dag::Stream& other : dag_.streams)
+      add("another stream", line, with(text, stream, std::string(dag_.context->text(other.name))));
+    if (const std::size_t over = attribute(text, " over "); over != std::string::npos)
+      add("joins no axis", line, text.substr(0, over) + text.substr(text.find(" stream ")));
   }
 
   void sizes_and_classes(const BufferLine& place) {
@@ -388,15 +458,19 @@ class Mutator {
     numbers(place.line, " bytes ", {-1, 1, 64});
     const std::string& text = lines_[place.line];
     const Token own = word(text, text.find(" = ") + 3);
-    for (const char* cls : {"activations", "communication", "workspace", "scalars", "gradients", "unreduced", "gathered", "offloaded"}) {
-      if (text.substr(own.begin, own.end - own.begin) != cls) add("another class", place.line, with(text, own, cls));
+    for (const char* cls : {"activations", "communication", "workspace", "scalars", "gradients",
+                            "unreduced", "gathered", "offloaded"}) {
+      if (text.substr(own.begin, own.end - own.begin) != cls)
+        add("another class", place.line, with(text, own, cls));
     }
   }
 
   // ---- actions
   // -----------------------------------------------------------------------------------------------------------
 
-  const Action& action(const Place& place) const { return dag_.plan->roles[place.role].actions[place.action]; }
+  const Action& action(const Place& place) const {
+    return dag_.plan->roles[place.role].actions[place.action];
+  }
 
   void act(std::size_t k) {
     const Place& place = actions_[k];
@@ -404,20 +478,25 @@ class Mutator {
     delete_and_duplicate(place.line, "action");
     waits(place);
     operands(place);
-    for (const auto& [from, to] : {std::pair{" reads (", " writes ("}, {" writes (", " uses ("}, {" writes (", " reads ("}}) {
+    for (const auto& [from, to] : {std::pair{" reads (", " writes ("},
+                                   {" writes (", " uses ("},
+                                   {" writes (", " reads ("}}) {
       if (const std::size_t found = text.find(from); found != std::string::npos) {
-        add(std::string("call what it") + from + to, place.line, text.substr(0, found) + to + text.substr(found + std::string(from).size()));
+        add(std::string("call what it") + from + to, place.line,
+            text.substr(0, found) + to + text.substr(found + std::string(from).size()));
       }
     }
     const std::size_t via = text.find(" via ");
     if (via != std::string::npos) {
       for (const std::string& other : via_) {
         const Token token = word(text, via + 5);
-        if (other != at(text, token)) add("redirect communicator", place.line, with(text, token, other));
+        if (other != at(text, token))
+          add("redirect communicator", place.line, with(text, token, other));
       }
     }
     if (k + 1 == actions_.size() || actions_[k + 1].role != place.role) return;
-    if (independence_.dependent(dag_.plan->roles[place.role], action(place), action(actions_[k + 1]))) {
+    if (independence_.dependent(dag_.plan->roles[place.role], action(place),
+                                action(actions_[k + 1]))) {
       swap(place.line, actions_[k + 1].line);
     } else {
       ++independent;
@@ -429,7 +508,8 @@ class Mutator {
     const std::size_t after = text.find(" after ");
     if (after == std::string::npos) return;
     std::size_t end = text.size();
-    for (const char* section : {" reads (", " writes (", " uses ("}) end = std::min(end, text.find(section, after));
+    for (const char* section : {" reads (", " writes (", " uses ("})
+      end = std::min(end, text.find(section, after));
     std::vector<std::string> list;
     for (std::size_t from = after + 7; from < end;) {
       const std::size_t comma = std::min(text.find(", ", from), end);
@@ -451,9 +531,12 @@ class Mutator {
       const dag::Wait& wait = role.waits[action(place).first_wait + w];
       for (const Action& other : role.actions) {
         if (other.stream != wait.stream || other.position + 1 != wait.position) continue;
-        add("redirect wait `" + list[w] + "`", place.line, joined((wait.distance > 0 ? "previous " : "") + dag_.name(other.node)));
+        add("redirect wait `" + list[w] + "`", place.line,
+            joined((wait.distance > 0 ? "previous " : "") + dag_.name(other.node)));
       }
-      if (wait.distance == 0) add("wait for the step before instead of `" + list[w] + "`", place.line, joined("previous " + list[w]));
+      if (wait.distance == 0)
+        add("wait for the step before instead of `" + list[w] + "`", place.line,
+            joined("previous " + list[w]));
     }
   }
 
@@ -464,7 +547,8 @@ class Mutator {
     if (end == std::string::npos) end = text.size();
     // Names of all buffers, as the role declares them.
     std::vector<std::string> names;
-    for (std::size_t i = place.line - place.action; i-- > 0 && lines_[i].starts_with("  buffer ");) {
+    for (std::size_t i = place.line - place.action;
+         i-- > 0 && lines_[i].starts_with("  buffer ");) {
       names.push_back(lines_[i].substr(9, lines_[i].find(" = ") - 9));
     }
     std::reverse(names.begin(), names.end());
@@ -483,11 +567,13 @@ class Mutator {
         bool& done = role.buffers[other].offset == role.buffers[number].offset ? same : elsewhere;
         if (done) continue;
         done = true;
-        add("redirect operand `" + at(text, token) + "` to `" + names[other] + "`", place.line, with(text, token, names[other]));
+        add("redirect operand `" + at(text, token) + "` to `" + names[other] + "`", place.line,
+            with(text, token, names[other]));
       }
       std::string moved = text;
       moved.insert(token.end, " + 64");
-      if (text.compare(token.end, 3, " + ") != 0) add("move operand `" + at(text, token) + "`", place.line, moved);
+      if (text.compare(token.end, 3, " + ") != 0)
+        add("move operand `" + at(text, token) + "`", place.line, moved);
       const dag::Operand& operand = role.operands[action(place).first_operand + index];
       const std::size_t inputs = text.find("writes (");
       if (operand.accumulate) {
@@ -505,12 +591,16 @@ class Mutator {
   /// State has bytes that nothing else may use, however long before or after.
   void move_onto_state(const BufferLine& place) {
     const std::vector<dag::Buffer>& buffers = dag_.plan->roles[place.role].buffers;
-    const auto lasts = [](const dag::Buffer& buffer) { return is_state(buffer.cls) && !is_on_host(buffer.cls); };
+    const auto lasts = [](const dag::Buffer& buffer) {
+      return is_state(buffer.cls) && !is_on_host(buffer.cls);
+    };
     std::vector<std::int64_t> state;
     for (const dag::Buffer& buffer : buffers) {
       if (lasts(buffer)) state.push_back(buffer.offset);
     }
-    if (state.empty() || is_state(buffers[place.buffer].cls) || is_on_host(buffers[place.buffer].cls)) return;
+    if (state.empty() || is_state(buffers[place.buffer].cls) ||
+        is_on_host(buffers[place.buffer].cls))
+      return;
     const std::string onto = std::to_string(state[place.buffer % state.size()]);
     std::string moved = lines_[place.line];
     const std::size_t begin = moved.find(" at ") + 4;
@@ -541,7 +631,8 @@ MutationReport run_mutations(std::string_view text, std::size_t limit) {
   DiagnosticSink sink(context.locations);
   const std::optional<Dag> dag = dag::parse(text, context, sink);
   if (!dag || dag->level != dag::Level::planned || !verify::verify(*dag, sink)) {
-    report.survivors.push_back("the text is no legal plan:\n" + render_text(sink.sorted(), context.locations.files()));
+    report.survivors.push_back("the text is no legal plan:\n" +
+                               render_text(sink.sorted(), context.locations.files()));
     return report;
   }
   // Printed text has one node or action per line and no comments; ids are those of this parse.

@@ -20,8 +20,8 @@ namespace piper::test {
 
 struct MutationReport {
   std::size_t tried = 0;
-  std::size_t independent = 0;          // neighbours that may be swapped
-  std::vector<std::string> survivors;   // changes that were not refused
+  std::size_t independent = 0;         // neighbours that may be swapped
+  std::vector<std::string> survivors;  // changes that were not refused
 };
 
 /// `limit`: at most that many changes, and of those of `plan_changes.h`, spread evenly; 0: all. The

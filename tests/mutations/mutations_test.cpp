@@ -16,7 +16,8 @@ namespace piper::test {
 namespace {
 
 void expect_all_refused(const std::string& name, std::size_t at_least) {
-  const MutationReport report = run_mutations(*read_text("tests/verify/testdata/legal/" + name + ".pir"));
+  const MutationReport report =
+      run_mutations(*read_text("tests/verify/testdata/legal/" + name + ".pir"));
   EXPECT_GE(report.tried, at_least);
   for (const std::string& survivor : report.survivors) ADD_FAILURE() << "not refused: " << survivor;
 }
@@ -55,7 +56,9 @@ PIPER_FILE_TEST(PlanMutations, "tests/verify/testdata/legal", ".pir", [](const F
   }
 });
 
-TEST(Mutations, AnIllegalTextIsNoBase) { EXPECT_EQ(run_mutations("pir 2 planned\ngraph {\n}\n").tried, 0u); }
+TEST(Mutations, AnIllegalTextIsNoBase) {
+  EXPECT_EQ(run_mutations("pir 2 planned\ngraph {\n}\n").tried, 0u);
+}
 
 }  // namespace
 }  // namespace piper::test

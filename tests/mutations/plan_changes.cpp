@@ -27,12 +27,14 @@ class Changes {
  public:
   Changes(const Dag& dag, const std::string& text) : dag_(dag) {
     std::size_t begin = 0;
-    for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) lines_.push_back(text.substr(begin, end - begin));
+    for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
+      lines_.push_back(text.substr(begin, end - begin));
   }
 
   std::vector<TextChange> all() {
     find_lines();
-    for (std::size_t n = 0; n < nodes_.size() && dag_.order.size() == nodes_.size(); ++n) node(dag_.order[n], nodes_[n]);
+    for (std::size_t n = 0; n < nodes_.size() && dag_.order.size() == nodes_.size(); ++n)
+      node(dag_.order[n], nodes_[n]);
     if (dag_.order.empty()) {
       for (std::size_t n = 0; n < nodes_.size(); ++n) node(NodeId::at(n), nodes_[n]);
     }
@@ -69,38 +71,56 @@ class Changes {
   void attributes(const dag::Node& node, std::size_t line) {
     const std::string& text = lines_[line];
     std::size_t end = text.size();
-    for (const char* behind : {" (", " over ", " to ", " from ", " outputs ", " on ", " <", " stream ", " after ", " loc("}) end = std::min(end, text.find(behind));
-    const auto with = [&](const char* what, std::size_t at, const std::string& added) { add(what, line, text.substr(0, at) + added + text.substr(at)); };
+    for (const char* behind : {" (", " over ", " to ", " from ", " outputs ", " on ", " <",
+                               " stream ", " after ", " loc("})
+      end = std::min(end, text.find(behind));
+    const auto with = [&](const char* what, std::size_t at, const std::string& added) {
+      add(what, line, text.substr(0, at) + added + text.substr(at));
+    };
     if (runs_body(node.kind)) return;
-    if (!dag_.bodies.empty()) with("a body", end, " @" + std::string(dag_.context->text(dag_.bodies.front().name)));
+    if (!dag_.bodies.empty())
+      with("a body", end, " @" + std::string(dag_.context->text(dag_.bodies.front().name)));
     const std::size_t instance = std::min(text.find(" ["), end);
-    const bool may_name_work = is_message(node.kind) || is_collective(node.kind) || adds_in_place(node.kind);
-    if (!may_name_work) with("work", instance, " F " + std::string(dag_.context->text(dag_.chunks.front().name)));
-    const bool may_have_instance = node.chunk.valid() || node.kind == dag::NodeKind::load || is_message(node.kind);
-    if (!may_have_instance && !dag_.dims.empty()) with("an instance", end, " [" + std::string(dag_.context->text(dag_.dims.front().name)) + ": 0]");
+    const bool may_name_work =
+        is_message(node.kind) || is_collective(node.kind) || adds_in_place(node.kind);
+    if (!may_name_work)
+      with("work", instance, " F " + std::string(dag_.context->text(dag_.chunks.front().name)));
+    const bool may_have_instance =
+        node.chunk.valid() || node.kind == dag::NodeKind::load || is_message(node.kind);
+    if (!may_have_instance && !dag_.dims.empty())
+      with("an instance", end,
+           " [" + std::string(dag_.context->text(dag_.dims.front().name)) + ": 0]");
   }
 
   /// The first of two terms is made behind the second.
   void terms(NodeId sum) {
     const std::span<const dag::Input> inputs = dag_.inputs_of(dag_.node(sum));
     for (std::size_t i = 1; i < inputs.size(); ++i) {
-      if (inputs[i].port != inputs[i - 1].port || inputs[i].source.node == inputs[i - 1].source.node) continue;
-      const auto first = line_of_.find(dag_.name(inputs[i - 1].source.node)), second = line_of_.find(dag_.name(inputs[i].source.node));
-      if (first == line_of_.end() || second == line_of_.end() || first->second > second->second) continue;
+      if (inputs[i].port != inputs[i - 1].port ||
+          inputs[i].source.node == inputs[i - 1].source.node)
+        continue;
+      const auto first = line_of_.find(dag_.name(inputs[i - 1].source.node)),
+                 second = line_of_.find(dag_.name(inputs[i].source.node));
+      if (first == line_of_.end() || second == line_of_.end() || first->second > second->second)
+        continue;
       std::vector<std::string> lines = lines_;
-      std::rotate(lines.begin() + static_cast<std::ptrdiff_t>(first->second), lines.begin() + static_cast<std::ptrdiff_t>(first->second) + 1, lines.begin() + static_cast<std::ptrdiff_t>(second->second) + 1);
+      std::rotate(lines.begin() + static_cast<std::ptrdiff_t>(first->second),
+                  lines.begin() + static_cast<std::ptrdiff_t>(first->second) + 1,
+                  lines.begin() + static_cast<std::ptrdiff_t>(second->second) + 1);
       add("made behind `" + second->first + "`: " + lines_[first->second], lines);
       return;
     }
   }
 
   void stream(const dag::Node& node, std::size_t line) {
-    const std::string own = " stream " + std::string(dag_.context->text(dag_.streams[node.stream.index()].name));
+    const std::string own =
+        " stream " + std::string(dag_.context->text(dag_.streams[node.stream.index()].name));
     const std::size_t at = lines_[line].find(own);
     for (std::size_t s = 1; s < dag_.streams.size() && at != std::string::npos; ++s) {
       const std::string other = " stream " + std::string(dag_.context->text(dag_.streams[s].name));
       if (other == own) continue;
-      add("on another stream", line, lines_[line].substr(0, at) + other + lines_[line].substr(at + own.size()));
+      add("on another stream", line,
+          lines_[line].substr(0, at) + other + lines_[line].substr(at + own.size()));
       return;
     }
   }
@@ -111,24 +131,39 @@ class Changes {
   /// operands in the other order.
   void recomputed_forward(const dag::Chunk& chunk) {
     const dag::BodyId full = chunk.bodies[static_cast<std::size_t>(Pass::F)];
-    if (!chunk.recomputed_forward.valid() || !full.valid() || dag_.bodies[full.index()].graph.nodes().empty()) return;
-    const std::string head = "body @" + std::string(dag_.context->text(dag_.bodies[chunk.recomputed_forward.index()].name)) + "(";
-    const auto begin = std::find_if(lines_.begin(), lines_.end(), [&](const std::string& line) { return line.starts_with(head); });
-    for (auto line = begin; line != lines_.end() && *line != "}"; ++line) operation(static_cast<std::size_t>(line - lines_.begin()));
+    if (!chunk.recomputed_forward.valid() || !full.valid() ||
+        dag_.bodies[full.index()].graph.nodes().empty())
+      return;
+    const std::string head =
+        "body @" +
+        std::string(dag_.context->text(dag_.bodies[chunk.recomputed_forward.index()].name)) + "(";
+    const auto begin = std::find_if(lines_.begin(), lines_.end(), [&](const std::string& line) {
+      return line.starts_with(head);
+    });
+    for (auto line = begin; line != lines_.end() && *line != "}"; ++line)
+      operation(static_cast<std::size_t>(line - lines_.begin()));
   }
 
   void operation(std::size_t line) {
-    static const std::map<std::string, std::string> kOthers = {{"gelu", "tanh"}, {"tanh", "gelu"}, {"relu", "tanh"}, {"square", "neg"}, {"add", "sub"}, {"sub", "add"}, {"mul", "add"}};
+    static const std::map<std::string, std::string> kOthers = {
+        {"gelu", "tanh"}, {"tanh", "gelu"}, {"relu", "tanh"}, {"square", "neg"},
+        {"add", "sub"},   {"sub", "add"},   {"mul", "add"}};
     const std::string& text = lines_[line];
-    const std::size_t equals = text.find(" = "), open = text.find('(', equals), close = text.find(')', open);
-    if (!text.starts_with("  %") || equals == std::string::npos || open == std::string::npos) return;
+    const std::size_t equals = text.find(" = "), open = text.find('(', equals),
+                      close = text.find(')', open);
+    if (!text.starts_with("  %") || equals == std::string::npos || open == std::string::npos)
+      return;
     const auto other = kOthers.find(text.substr(equals + 3, open - equals - 3));
-    if (other != kOthers.end()) add("another operation", line, text.substr(0, equals + 3) + other->second + text.substr(open));
+    if (other != kOthers.end())
+      add("another operation", line,
+          text.substr(0, equals + 3) + other->second + text.substr(open));
     const std::size_t comma = text.find(", ", open);
     if (other == kOthers.end() || comma > close) return;
-    const std::string first = text.substr(open + 1, comma - open - 1), second = text.substr(comma + 2, close - comma - 2);
+    const std::string first = text.substr(open + 1, comma - open - 1),
+                      second = text.substr(comma + 2, close - comma - 2);
     if (made_by(first, line) == made_by(second, line)) return;  // two operations that are one value
-    add("the other way around", line, text.substr(0, open + 1) + second + ", " + first + text.substr(close));
+    add("the other way around", line,
+        text.substr(0, open + 1) + second + ", " + first + text.substr(close));
   }
 
   /// The operation that makes a value of a body, above that line.
@@ -136,7 +171,9 @@ class Changes {
     while (line-- > 0 && !lines_[line].starts_with("body ")) {
       const std::string own = "  " + value + " = ";
       if (lines_[line].starts_with(own + "port ")) return value;
-      if (lines_[line].starts_with(own)) return lines_[line].substr(lines_[line].find(" = "), lines_[line].find(" loc(") - lines_[line].find(" = "));
+      if (lines_[line].starts_with(own))
+        return lines_[line].substr(lines_[line].find(" = "),
+                                   lines_[line].find(" loc(") - lines_[line].find(" = "));
     }
     return value;
   }
@@ -156,7 +193,8 @@ class Changes {
       for (std::size_t k = 0; k < gaps.size(); ++k) {
         const Gap& gap = gaps[(b + k) % gaps.size()];
         const std::int64_t at = round_up(gap.begin, kAlignment);
-        if (at >= gap.end || (gap.value.node.valid() && !lives_through(role, b, gap.value))) continue;
+        if (at >= gap.end || (gap.value.node.valid() && !lives_through(role, b, gap.value)))
+          continue;
         moved("into padding at " + std::to_string(at), own, at);
         break;
       }
@@ -168,21 +206,30 @@ class Changes {
   std::vector<Gap> gaps_of(const dag::Role& role) const {
     std::vector<Gap> gaps;
     for (const Buffer& buffer : role.buffers) {
-      const bool whole_for_a_while = buffer.cls == BufferClass::unreduced || buffer.cls == BufferClass::gathered;
-      const dag::BucketId id = whole_for_a_while ? dag_.node(buffer.value.node).subject.bucket() : buffer.bucket;
+      const bool whole_for_a_while =
+          buffer.cls == BufferClass::unreduced || buffer.cls == BufferClass::gathered;
+      const dag::BucketId id =
+          whole_for_a_while ? dag_.node(buffer.value.node).subject.bucket() : buffer.bucket;
       if (!id.valid() || is_on_host(buffer.cls)) continue;
       const dag::Bucket& bucket = dag_.buckets[id.index()];
       const dag::BucketLayout layout = bucket_layout(dag_, bucket);
-      const bool parameters = buffer.cls == BufferClass::parameters || buffer.cls == BufferClass::gathered;
-      const auto bytes = [&](std::int64_t of) { return parameters ? layout.parameter_bytes(of) : layout.sum_bytes(of); };
+      const bool parameters =
+          buffer.cls == BufferClass::parameters || buffer.cls == BufferClass::gathered;
+      const auto bytes = [&](std::int64_t of) {
+        return parameters ? layout.parameter_bytes(of) : layout.sum_bytes(of);
+      };
       const std::int64_t extent = bytes(layout.elements);
       // A block: which part of the parameters is in it depends on the rank.
       if (buffer.bytes % extent != 0) continue;
       for (std::int64_t slot = 0; slot < buffer.bytes; slot += extent) {
         for (std::size_t i = 0; i < bucket.params.size(); ++i) {
-          const std::int64_t filled = layout.offsets[i] + dag_.param_types[bucket.params[i].index()].elements();
-          const std::int64_t next = i + 1 < bucket.params.size() ? layout.offsets[i + 1] : layout.elements;
-          if (filled < next) gaps.push_back({buffer.offset + slot + bytes(filled), buffer.offset + slot + bytes(next), buffer.value});
+          const std::int64_t filled =
+              layout.offsets[i] + dag_.param_types[bucket.params[i].index()].elements();
+          const std::int64_t next =
+              i + 1 < bucket.params.size() ? layout.offsets[i + 1] : layout.elements;
+          if (filled < next)
+            gaps.push_back({buffer.offset + slot + bytes(filled),
+                            buffer.offset + slot + bytes(next), buffer.value});
         }
       }
     }
@@ -198,31 +245,40 @@ class Changes {
       const dag::Action& action = role.actions[a];
       const dag::Node& node = dag_.node(action.node);
       const std::span<const dag::Input> inputs = dag_.inputs_of(node);
-      if (action.node == value.node || (reduces_to_shards(node.kind) && !inputs.empty() && inputs.front().source.node == value.node)) collective = a;
+      if (action.node == value.node || (reduces_to_shards(node.kind) && !inputs.empty() &&
+                                        inputs.front().source.node == value.node))
+        collective = a;
       for (std::uint32_t k = 0; k < action.num_operands; ++k) {
         if (role.operands[action.first_operand + k].buffer.index() != buffer) continue;
         if (!first) first = a;
         last = a;
       }
     }
-    return first && collective && *first < *collective && *collective < last && role.buffers[buffer].cls != BufferClass::workspace;
+    return first && collective && *first < *collective && *collective < last &&
+           role.buffers[buffer].cls != BufferClass::workspace;
   }
 
   void moved(const std::string& what, std::size_t line, std::int64_t at) {
     const std::string& text = lines_[line];
     const std::size_t begin = text.find(" at ") + 4;
-    add(what, line, text.substr(0, begin) + std::to_string(at) + text.substr(text.find(' ', begin)));
+    add(what, line,
+        text.substr(0, begin) + std::to_string(at) + text.substr(text.find(' ', begin)));
   }
 
   /// State at the end of an arena that has room for it.
   void behind(const dag::Role& role, std::size_t head, std::size_t line) {
     const std::string arena = " arena " + std::to_string(role.arena_bytes);
-    if (std::none_of(role.buffers.begin(), role.buffers.end(), [](const Buffer& buffer) { return !is_state(buffer.cls) && !is_on_host(buffer.cls); })) return;
+    if (std::none_of(role.buffers.begin(), role.buffers.end(), [](const Buffer& buffer) {
+          return !is_state(buffer.cls) && !is_on_host(buffer.cls);
+        }))
+      return;
     std::vector<std::string> lines = lines_;
     const std::int64_t bytes = role.buffers[line - head - 1].bytes;
-    lines[head].replace(lines[head].find(arena), arena.size(), " arena " + std::to_string(role.arena_bytes + aligned(bytes)));
+    lines[head].replace(lines[head].find(arena), arena.size(),
+                        " arena " + std::to_string(role.arena_bytes + aligned(bytes)));
     const std::size_t begin = lines[line].find(" at ") + 4;
-    lines[line].replace(begin, lines[line].find(' ', begin) - begin, std::to_string(role.arena_bytes));
+    lines[line].replace(begin, lines[line].find(' ', begin) - begin,
+                        std::to_string(role.arena_bytes));
     add("behind the activations: " + lines_[line], lines);
   }
 
@@ -247,6 +303,8 @@ class Changes {
 
 }  // namespace
 
-std::vector<TextChange> plan_changes(const dag::Dag& dag, const std::string& text) { return Changes(dag, text).all(); }
+std::vector<TextChange> plan_changes(const dag::Dag& dag, const std::string& text) {
+  return Changes(dag, text).all();
+}
 
 }  // namespace piper::test

@@ -18,10 +18,16 @@ struct Rule {
 constexpr Rule kRules[] = {
     {"another element type", "  dtype ", "f32", "f64"},
     {"another element type", "  dtype f64", "f64", "f32"},
-    {"no number", "  optim ", R"((lr: \w+\(|floor: |momentum: |beta1: |beta2: |eps: |weight_decay: |clip: )[^,)]*)", "$1nan"},
-    {"without an end", "  optim ", R"((lr: \w+\(|floor: |momentum: |beta1: |beta2: |eps: |weight_decay: |clip: )[^,)]*)", "$1inf"},
-    {"a negative number", "  optim ", R"((lr: \w+\(|floor: |momentum: |beta1: |beta2: |eps: |weight_decay: |clip: )[^,)]*)", "$1-1"},
-    {"a number above its range", "  optim ", R"((floor: |momentum: |beta1: |beta2: )[^,)]*)", "${1}2"},
+    {"no number", "  optim ",
+     R"((lr: \w+\(|floor: |momentum: |beta1: |beta2: |eps: |weight_decay: |clip: )[^,)]*)",
+     "$1nan"},
+    {"without an end", "  optim ",
+     R"((lr: \w+\(|floor: |momentum: |beta1: |beta2: |eps: |weight_decay: |clip: )[^,)]*)",
+     "$1inf"},
+    {"a negative number", "  optim ",
+     R"((lr: \w+\(|floor: |momentum: |beta1: |beta2: |eps: |weight_decay: |clip: )[^,)]*)", "$1-1"},
+    {"a number above its range", "  optim ", R"((floor: |momentum: |beta1: |beta2: )[^,)]*)",
+     "${1}2"},
     {"another extent of the samples", "  data ", R"((batch: )(\d+))", "${1}1$2"},
     {"another extent of the samples", "  held_out ", R"((batch: )(\d+))", "${1}1$2"},
     {"a negative number", "  seed ", R"((\d+))", "-1$1"},
@@ -41,7 +47,8 @@ constexpr Rule kRules[] = {
     {"state is whole", "bucket ", R"( state <[^<>]*>)", ""},
     {"gradients are whole", "bucket ", R"( gradients <[^<>]*> by \w+)", ""},
     {"gradients are whole", "bucket ", R"( gradients <[^<>]*> parameters)", " parameters"},
-    {"parameters are cut", "bucket ", R"( gradients (<[^<>]*>) by)", " gradients $1 parameters $1 by"},
+    {"parameters are cut", "bucket ", R"( gradients (<[^<>]*>) by)",
+     " gradients $1 parameters $1 by"},
     {"parameters are whole", "bucket ", R"( parameters <[^<>]*>( by \w+)( prefetch \d+)?)", "$1"},
     {"parameters alone are cut", "bucket ", R"( state <[^<>]*> gradients <[^<>]*>)", ""},
     {"a port fewer", "    %", R"(^    %.*,$)", ""},
@@ -53,19 +60,23 @@ constexpr Rule kRules[] = {
     {"a home twice", "bucket ", R"( on (\w+\[[^\]]*\]))", " on $1, $1"},
     {"another home", "bucket ", R"(\[(\w+): 0\])", "[$1: 1]"},
     {"another home", "bucket ", R"(\[(\w+): 1\])", "[$1: 0]"},
-    {"gathered ahead and whole", "bucket ", R"(^((?!.* parameters <).*?)( offloaded)?$)", "$1 prefetch 5$2"},
+    {"gathered ahead and whole", "bucket ", R"(^((?!.* parameters <).*?)( offloaded)?$)",
+     "$1 prefetch 5$2"},
     {"begins with something", "param ", R"( = (zeros|ones)\([^)]*\))", " = $1(3)"},
     {"another element type", "param ", ": f32", ": f64"},
     {"another element type", "param ", ": f64", ": f32"},
     {"another element type", "input ", ": f32", ": f64"},
     {"the other way", "require ", " < ", " > "},
     {"the other way", "require ", " <= ", " > "},
-    {"connects to nothing", "", R"((%\S+: (?:data|saved|param|grad) \w+\[[^\]]*\](?:<[^<>]*>)?(?: (?:param|input) [\w.]+)?)(?: as \w+)?([,)]))", "$1 as _$2"},
+    {"connects to nothing", "",
+     R"((%\S+: (?:data|saved|param|grad) \w+\[[^\]]*\](?:<[^<>]*>)?(?: (?:param|input) [\w.]+)?)(?: as \w+)?([,)]))",
+     "$1 as _$2"},
     {"held whole", "", R"(<\w+: [^<>]*>)", ""},
     {"a summand", "", R"(<(\w+): \w+)", "<$1: +"},
     {"an order of axes", "", R"(<(\w+): (\w+), (\w+): (\w+)>)", "<$3: $4, $1: $2>"},
     {"a term less", "  accumulate.", R"( \+ [^ ,)]+)", ""},
-    {"written twice", "  ", R"( = ([\w ]+?(?:\[[^\]]*\])? ?(?:@\S+ )?)\(([^,)+]+))", " = $1($2, $2"},
+    {"written twice", "  ", R"( = ([\w ]+?(?:\[[^\]]*\])? ?(?:@\S+ )?)\(([^,)+]+))",
+     " = $1($2, $2"},
     {"written twice", "  ", R"(grad ([^ ,)]+))", "grad $1 + $1"},
 };
 
@@ -76,7 +87,8 @@ class Changes {
  public:
   explicit Changes(std::string_view text) {
     std::size_t begin = 0;
-    for (std::size_t end; (end = text.find('\n', begin)) != std::string_view::npos; begin = end + 1) lines_.emplace_back(text.substr(begin, end - begin));
+    for (std::size_t end; (end = text.find('\n', begin)) != std::string_view::npos; begin = end + 1)
+      lines_.emplace_back(text.substr(begin, end - begin));
   }
 
   std::vector<TextChange> all() {
@@ -106,18 +118,24 @@ class Changes {
  private:
   /// Replaces every match of a line separately; the text of a location does not count.
   void replace(const Rule& rule, const std::regex& find, std::size_t line) {
-    const std::string text = lines_[line].substr(0, lines_[line].find(" loc(")), rest = lines_[line].substr(text.size());
+    const std::string text = lines_[line].substr(0, lines_[line].find(" loc(")),
+                      rest = lines_[line].substr(text.size());
     for (std::sregex_iterator match(text.begin(), text.end(), find), end; match != end; ++match) {
-      add(rule.what, line, std::string(match->prefix()) + match->format(rule.replacement) + std::string(match->suffix()) + rest);
+      add(rule.what, line,
+          std::string(match->prefix()) + match->format(rule.replacement) +
+              std::string(match->suffix()) + rest);
     }
   }
 
   /// The axes of the mesh.
   std::vector<std::string> axes() const {
     std::vector<std::string> axes;
-    const auto mesh = std::find_if(lines_.begin(), lines_.end(), [](const std::string& line) { return line.starts_with("mesh "); });
+    const auto mesh = std::find_if(lines_.begin(), lines_.end(), [](const std::string& line) {
+      return line.starts_with("mesh ");
+    });
     const std::regex axis(R"((\w+): \d+)");
-    for (std::sregex_iterator match(mesh->begin(), mesh->end(), axis), end; match != end; ++match) axes.push_back((*match)[1]);
+    for (std::sregex_iterator match(mesh->begin(), mesh->end(), axis), end; match != end; ++match)
+      axes.push_back((*match)[1]);
     return axes;
   }
 
@@ -125,14 +143,20 @@ class Changes {
   /// and those of another over no other.
   void buckets(const std::string& axis) {
     for (std::size_t i = 0; i < lines_.size(); ++i) {
-      if (!lines_[i].starts_with("bucket ") || lines_[i].find(" on ") == std::string::npos) continue;
+      if (!lines_[i].starts_with("bucket ") || lines_[i].find(" on ") == std::string::npos)
+        continue;
       if (lines_[i].find('<') != std::string::npos) {
-        add("parameters are cut over another axis", i, std::regex_replace(lines_[i], std::regex(R"(parameters <\w+: flat>)"), "parameters <" + axis + ": flat>"));
+        add("parameters are cut over another axis", i,
+            std::regex_replace(lines_[i], std::regex(R"(parameters <\w+: flat>)"),
+                               "parameters <" + axis + ": flat>"));
         continue;
       }
       const std::size_t rest = lines_[i].find_last_of(']') + 1;
-      add("made as summands", i, lines_[i].substr(0, rest) + " unreduced <" + axis + ": +>" + lines_[i].substr(rest));
-      add("parameters are cut", i, lines_[i].substr(0, rest) + " parameters <" + axis + ": flat> by unit" + lines_[i].substr(rest));
+      add("made as summands", i,
+          lines_[i].substr(0, rest) + " unreduced <" + axis + ": +>" + lines_[i].substr(rest));
+      add("parameters are cut", i,
+          lines_[i].substr(0, rest) + " parameters <" + axis + ": flat> by unit" +
+              lines_[i].substr(rest));
     }
   }
 
@@ -140,24 +164,32 @@ class Changes {
   void pairs(const std::string& axis) {
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       const std::size_t stream = lines_[i].find(" stream ");
-      if (lines_[i].starts_with("communicator ") && lines_[i].find(" pair (") != std::string::npos) {
-        add("joins an axis", i, lines_[i].substr(0, stream) + " over " + axis + lines_[i].substr(stream));
+      if (lines_[i].starts_with("communicator ") &&
+          lines_[i].find(" pair (") != std::string::npos) {
+        add("joins an axis", i,
+            lines_[i].substr(0, stream) + " over " + axis + lines_[i].substr(stream));
       }
     }
   }
 
   /// Nodes have devices from level `placed` on, and an order from level `ordered` on.
   void early() {
-    const auto at = [&](std::string_view level) { return lines_[0] == "pir 2 " + std::string(level); };
+    const auto at = [&](std::string_view level) {
+      return lines_[0] == "pir 2 " + std::string(level);
+    };
     if (!at("built") && !at("split") && !at("placed") && !at("communicating")) return;
     std::string mesh, first;
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       std::smatch found;
       if (std::regex_search(lines_[i], found, std::regex(R"(^mesh (\w+))"))) mesh = found[1];
-      if (!std::regex_search(lines_[i], found, std::regex(R"(^  ([\w.]+) = (\w+) )")) || lines_[i].find(" : ") != std::string::npos) continue;
+      if (!std::regex_search(lines_[i], found, std::regex(R"(^  ([\w.]+) = (\w+) )")) ||
+          lines_[i].find(" : ") != std::string::npos)
+        continue;
       if (first.empty()) first = found[1];
       const std::size_t end = std::min(lines_[i].find(" loc("), lines_[i].size());
-      const auto with = [&](const std::string& what) { return std::string(lines_[i]).insert(end, what); };
+      const auto with = [&](const std::string& what) {
+        return std::string(lines_[i]).insert(end, what);
+      };
       if (at("built") || at("split")) add("on devices", i, with(" on " + mesh + "[]"));
       if (found[1] != first) add("after another", i, with(" after " + first));
     }
@@ -166,7 +198,8 @@ class Changes {
   /// From level `ordered` on terms are added as they are made.
   void sums() {
     if (lines_[0] != "pir 2 ordered" && lines_[0] != "pir 2 planned") return;
-    const Rule rule{"another order", "  accumulate.", R"(grad ([^ ,)]+) \+ ([^ ,)]+))", "grad $2 + $1"};
+    const Rule rule{"another order", "  accumulate.", R"(grad ([^ ,)]+) \+ ([^ ,)]+))",
+                    "grad $2 + $1"};
     const std::regex find(rule.find);
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       if (lines_[i].starts_with(rule.line)) replace(rule, find, i);
@@ -181,7 +214,8 @@ class Changes {
       TextChange change{"held whole: " + lines_[i], {}};
       bool inside = true, any = false;
       for (std::size_t k = 0; k < lines_.size(); ++k) {
-        const std::string line = k >= i && inside ? std::regex_replace(lines_[k], layout, "") : lines_[k];
+        const std::string line =
+            k >= i && inside ? std::regex_replace(lines_[k], layout, "") : lines_[k];
         any = any || line != lines_[k];
         inside = inside && (k < i || lines_[k] != "}");
         change.text += line + '\n';
@@ -194,10 +228,14 @@ class Changes {
   /// lines.
   void doubled(std::size_t line) {
     const std::string& text = lines_[line];
-    if (text.empty() || text.starts_with("//") || text.starts_with("require ") || text.starts_with("}") || text.ends_with("{")) return;
+    if (text.empty() || text.starts_with("//") || text.starts_with("require ") ||
+        text.starts_with("}") || text.ends_with("{"))
+      return;
     std::smatch port;
-    if (std::regex_match(text, port, std::regex(R"((body \S+\(|    -> \(|    )(%.*[^,)])([,)]+))"))) {
-      add("a port twice", line, port[1].str() + port[2].str() + ", " + port[2].str() + port[3].str());
+    if (std::regex_match(text, port,
+                         std::regex(R"((body \S+\(|    -> \(|    )(%.*[^,)])([,)]+))"))) {
+      add("a port twice", line,
+          port[1].str() + port[2].str() + ", " + port[2].str() + port[3].str());
     } else {
       add("a line twice", line, text + '\n' + text);
     }

@@ -52,14 +52,18 @@ TEST_P(OpOracle, ResultsAreThoseOfLibTorch) {
   ASSERT_FALSE(cases.empty());
   for (const OpCase& wide : cases) {
     for (const OpCase& c : {wide, in_f32(wide)}) {
-      const bool f32 = &c != &wide && (c.operands != wide.operands || c.attrs.shape != wide.attrs.shape);
+      const bool f32 =
+          &c != &wide && (c.operands != wide.operands || c.attrs.shape != wide.attrs.shape);
       SCOPED_TRACE(c.what);
       Random random(5);
       std::vector<Array> operands = random_operands(c, context.symbols, random);
       for (Array& array : operands) round_to_type(array);
       const std::vector<Type> types = result_types(c, context.symbols);
-      const std::vector<Array> ours = evaluate_op(c.op, operands, types, c.attrs, keeps), theirs = torch_op(c.op, operands, types, c.attrs, keeps);
-      for (std::size_t i = 0; i < ours.size(); ++i) EXPECT_LT(difference(ours[i], theirs[i]), f32 ? 2e-6 : 1e-13) << "result " << i << (f32 ? ", f32" : ", f64");
+      const std::vector<Array> ours = evaluate_op(c.op, operands, types, c.attrs, keeps),
+                               theirs = torch_op(c.op, operands, types, c.attrs, keeps);
+      for (std::size_t i = 0; i < ours.size(); ++i)
+        EXPECT_LT(difference(ours[i], theirs[i]), f32 ? 2e-6 : 1e-13)
+            << "result " << i << (f32 ? ", f32" : ", f64");
     }
   }
 }
@@ -78,7 +82,8 @@ TEST_P(OpOracle, GradientsAreThoseOfLibTorch) {
       for (std::size_t i = 0; i < arrays.size(); ++i) {
         const std::string name = "operand" + std::to_string(i);
         round_to_type(arrays[i]);
-        operands.push_back(is_differentiable(c.op, i) ? build.weight(name, c.operands[i], {}) : build.input(name, c.operands[i]));
+        operands.push_back(is_differentiable(c.op, i) ? build.weight(name, c.operands[i], {})
+                                                      : build.input(name, c.operands[i]));
         leaves[operands.back()] = arrays[i];
       }
       // Ops of the backward pass; their results are LibTorch's derivatives.
@@ -98,7 +103,9 @@ TEST_P(OpOracle, GradientsAreThoseOfLibTorch) {
       const TorchStep theirs = torch_step(graph, leaves, keeps);
       const double bound = type.dtype == DType::f64 ? 1e-13 : 2e-6;
       EXPECT_NEAR(ours.total_loss(), theirs.loss, bound * 10);
-      for (std::size_t p = 0; p < graph.params.size(); ++p) EXPECT_LT(difference(ours.gradient(ParamId::at(p)), theirs.gradients[p]), bound) << "operand " << p;
+      for (std::size_t p = 0; p < graph.params.size(); ++p)
+        EXPECT_LT(difference(ours.gradient(ParamId::at(p)), theirs.gradients[p]), bound)
+            << "operand " << p;
     }
   }
 }
@@ -108,7 +115,9 @@ INSTANTIATE_TEST_SUITE_P(Oracle, OpOracle, ::testing::ValuesIn([] {
                            for (const OpInfo& row : all_ops()) ops.push_back(row.op);
                            return ops;
                          }()),
-                         [](const auto& test) { return std::string(tensor::info(test.param).name); });
+                         [](const auto& test) {
+                           return std::string(tensor::info(test.param).name);
+                         });
 
 TEST(ModelOracle, GradientsOfWholeModelsAreThoseOfLibTorch) {
   for (const DType dtype : {DType::f64, DType::f32}) {
@@ -139,10 +148,13 @@ TEST(ModelOracle, GradientsOfWholeModelsAreThoseOfLibTorch) {
       const double bound = dtype == DType::f64 ? 1e-12 : 5e-6;
       EXPECT_NEAR(ours.total_loss(), theirs.loss, bound * 10);
       for (std::size_t p = 0; p < graph.params.size(); ++p) {
-        EXPECT_LT(difference(ours.gradient(ParamId::at(p)), theirs.gradients[p]), bound) << context.text(graph.params[p].name);
+        EXPECT_LT(difference(ours.gradient(ParamId::at(p)), theirs.gradients[p]), bound)
+            << context.text(graph.params[p].name);
         double largest = 0;
-        for (const double number : theirs.gradients[p].data) largest = std::max(largest, std::abs(number));
-        EXPECT_GT(largest, 1e-6) << "a gradient of zero tests nothing: " << context.text(graph.params[p].name);
+        for (const double number : theirs.gradients[p].data)
+          largest = std::max(largest, std::abs(number));
+        EXPECT_GT(largest, 1e-6) << "a gradient of zero tests nothing: "
+                                 << context.text(graph.params[p].name);
       }
     }
   }

@@ -10,7 +10,8 @@
 namespace piper::test {
 
 /// One op of the table by LibTorch; an adjoint op is LibTorch's derivative of the forward op.
-std::vector<Array> torch_op(tensor::Op op, const std::vector<Array>& operands, const std::vector<tensor::Type>& results, const tensor::Attrs& attrs,
+std::vector<Array> torch_op(tensor::Op op, const std::vector<Array>& operands,
+                            const std::vector<tensor::Type>& results, const tensor::Attrs& attrs,
                             const DropoutMask& keeps);
 
 struct TorchStep {
@@ -19,6 +20,7 @@ struct TorchStep {
 };
 
 /// The forward ops of `graph` on `leaves`, then LibTorch's backward pass.
-TorchStep torch_step(const tensor::Graph& graph, const std::map<tensor::ValueId, Array>& leaves, const DropoutMask& keeps);
+TorchStep torch_step(const tensor::Graph& graph, const std::map<tensor::ValueId, Array>& leaves,
+                     const DropoutMask& keeps);
 
 }  // namespace piper::test

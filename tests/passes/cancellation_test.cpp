@@ -29,9 +29,16 @@ struct Program {
   tensor::Graph model;
 
   /// Every pass has something to do.
-  explicit Program(std::uint32_t microbatches) : model(mlp_chain(context, {.layers = 4, .batch = 2 * static_cast<std::int64_t>(microbatches), .dim = 2, .hidden = 2})) {
+  explicit Program(std::uint32_t microbatches)
+      : model(mlp_chain(context, {.layers = 4,
+                                  .batch = 2 * static_cast<std::int64_t>(microbatches),
+                                  .dim = 2,
+                                  .hidden = 2})) {
     build.line(2, microbatches).replicate({"dp"}, {}, {}, 3).one_f_one_b(2, microbatches).clip(1.0);
-    build.add(directive::Offload{{build.selector({{"stage", 0}})}, 1, directive::Offload::What::activations, build.next_line()});
+    build.add(directive::Offload{{build.selector({{"stage", 0}})},
+                                 1,
+                                 directive::Offload::What::activations,
+                                 build.next_line()});
   }
 
   template <typename After>
@@ -77,7 +84,8 @@ TEST(Cancellation, EveryPollEndsTheWork) {
   for (std::size_t last = 0; last < counter.polls(); ++last) {
     Program again(4);
     const Counter cancelled(last);
-    EXPECT_THROW(again.run(cancelled, false, [](std::string_view, const dag::Dag&) {}), Cancelled) << last;
+    EXPECT_THROW(again.run(cancelled, false, [](std::string_view, const dag::Dag&) {}), Cancelled)
+        << last;
   }
 }
 
@@ -89,7 +97,8 @@ TEST(Cancellation, LargeProgramsEndAtAnyPoll) {
   for (std::size_t last = 1; last < counter.polls(); last += counter.polls() / 6) {
     Program again(2500);
     const Counter cancelled(last);
-    EXPECT_THROW(again.run(cancelled, false, [](std::string_view, const dag::Dag&) {}), Cancelled) << last;
+    EXPECT_THROW(again.run(cancelled, false, [](std::string_view, const dag::Dag&) {}), Cancelled)
+        << last;
   }
 }
 

@@ -48,12 +48,15 @@ struct Derived {
     ADD_FAILURE() << "no value " << name;
     return ValueId(0);
   }
-  std::string text(LayoutId layout) const { return layout.replicated() ? "" : layout_text(context, layout); }
+  std::string text(LayoutId layout) const {
+    return layout.replicated() ? "" : layout_text(context, layout);
+  }
 };
 
 TEST(DeriveLayouts, FollowFromWhatIsDividedByRows) {
   Derived net;
-  const passes::ModelLayouts layouts(net.model, net.segment_of, std::vector<AxisMask>{3, 3}, net.mesh);
+  const passes::ModelLayouts layouts(net.model, net.segment_of, std::vector<AxisMask>{3, 3},
+                                     net.mesh);
   const auto of = [&](std::string_view name) { return net.text(layouts.of(net.value(name))); };
   EXPECT_EQ(net.text(layouts.read_by(net.value("x"), 0)), "<dp: batch, tp: batch>");
   EXPECT_EQ(net.text(layouts.read_by(net.value("w"), 0)), "");
@@ -63,12 +66,14 @@ TEST(DeriveLayouts, FollowFromWhatIsDividedByRows) {
   EXPECT_EQ(of("s"), "<dp: +, tp: +>");
   ASSERT_EQ(net.model.grads.size(), 2u);
   // The layout of `gain` passes through functions of parameters alone.
-  for (const ParamGrad& grad : net.model.grads) EXPECT_EQ(net.text(layouts.of(grad.value)), "<dp: +, tp: +>");
+  for (const ParamGrad& grad : net.model.grads)
+    EXPECT_EQ(net.text(layouts.of(grad.value)), "<dp: +, tp: +>");
 }
 
 TEST(DeriveLayouts, SegmentsReadInTheirOwnLayouts) {
   Derived net;
-  const passes::ModelLayouts layouts(net.model, net.segment_of, std::vector<AxisMask>{1, 2}, net.mesh);
+  const passes::ModelLayouts layouts(net.model, net.segment_of, std::vector<AxisMask>{1, 2},
+                                     net.mesh);
   EXPECT_EQ(net.text(layouts.of(net.value("y"))), "<dp: batch>");
   EXPECT_EQ(net.text(layouts.read_by(net.value("y"), 0)), "<dp: batch>");
   EXPECT_EQ(net.text(layouts.read_by(net.value("y"), 1)), "<tp: batch>");
@@ -77,15 +82,20 @@ TEST(DeriveLayouts, SegmentsReadInTheirOwnLayouts) {
 
 TEST(DeriveLayouts, NothingIsDividedWhereNoLineSaysSo) {
   Derived net;
-  const passes::ModelLayouts layouts(net.model, net.segment_of, std::vector<AxisMask>{0, 0}, net.mesh);
-  for (std::size_t v = 0; v < net.model.values().size(); ++v) EXPECT_TRUE(layouts.of(ValueId::at(v)).replicated());
+  const passes::ModelLayouts layouts(net.model, net.segment_of, std::vector<AxisMask>{0, 0},
+                                     net.mesh);
+  for (std::size_t v = 0; v < net.model.values().size(); ++v)
+    EXPECT_TRUE(layouts.of(ValueId::at(v)).replicated());
 }
 
 /// Every layout that is derived is that of a row, so that the verifier finds it again.
 TEST(DeriveLayouts, EveryResultHasARow) {
   Derived net;
-  const passes::ModelLayouts layouts(net.model, net.segment_of, std::vector<AxisMask>{1, 1}, net.mesh);
-  const auto on_axis = [&](LayoutId layout) { return net.context.layouts[layout].on(net.mesh.axes[0].name); };
+  const passes::ModelLayouts layouts(net.model, net.segment_of, std::vector<AxisMask>{1, 1},
+                                     net.mesh);
+  const auto on_axis = [&](LayoutId layout) {
+    return net.context.layouts[layout].on(net.mesh.axes[0].name);
+  };
   for (std::size_t n = 0; n < net.model.nodes().size(); ++n) {
     const Node& node = net.model.nodes()[n];
     std::vector<Type> operands, results;
@@ -100,7 +110,9 @@ TEST(DeriveLayouts, EveryResultHasARow) {
       made.push_back(on_axis(layouts.of(net.model.result(node, i))));
     }
     const std::vector<Row> all = rows(node.op, operands, results, node.attrs);
-    EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const Row& row) { return row.operands == given && row.results == made; })) << info(node.op).name;
+    EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const Row& row) {
+      return row.operands == given && row.results == made;
+    })) << info(node.op).name;
   }
 }
 

@@ -20,7 +20,9 @@ namespace {
 
 using namespace tensor;
 
-std::string diagnostics(const DiagnosticSink& sink, const Context& context) { return render_text(sink.sorted(), context.locations.files()); }
+std::string diagnostics(const DiagnosticSink& sink, const Context& context) {
+  return render_text(sink.sorted(), context.locations.files());
+}
 
 bool keeps(Symbol, std::size_t element) { return element % 3 != 1; }
 
@@ -38,7 +40,8 @@ struct Numbers {
 std::vector<NodeId> nodes_of(const Graph& graph, std::initializer_list<Pass> passes) {
   std::vector<NodeId> ids;
   for (std::size_t n = 0; n < graph.nodes().size(); ++n) {
-    if (std::find(passes.begin(), passes.end(), graph.nodes()[n].pass) != passes.end()) ids.push_back(NodeId::at(n));
+    if (std::find(passes.begin(), passes.end(), graph.nodes()[n].pass) != passes.end())
+      ids.push_back(NodeId::at(n));
   }
   return ids;
 }
@@ -60,7 +63,8 @@ void expect_gradients(const Graph& graph, const Numbers& numbers, double toleran
       const double up = moved.loss(graph, forward);
       moved.leaves[value].data[e] -= 2 * kStep;
       const double difference = (up - moved.loss(graph, forward)) / (2 * kStep);
-      ASSERT_NEAR(gradient.data[e], difference, tolerance * std::max(1.0, std::abs(difference))) << "parameter " << p << ", element " << e;
+      ASSERT_NEAR(gradient.data[e], difference, tolerance * std::max(1.0, std::abs(difference)))
+          << "parameter " << p << ", element " << e;
       largest = std::max(largest, std::abs(difference));
     }
     EXPECT_GT(largest, 0) << "parameter " << p << " has no effect: the case tests nothing";
@@ -88,7 +92,8 @@ TEST_P(EveryOp, MatchesFiniteDifferences) {
       const bool trained = is_differentiable(op, i);
       differentiable = differentiable || trained;
       const std::string name = "operand" + std::to_string(i);
-      operands.push_back(trained ? build.weight(name, c.operands[i], {}) : build.input(name, c.operands[i]));
+      operands.push_back(trained ? build.weight(name, c.operands[i], {})
+                                 : build.input(name, c.operands[i]));
       numbers.leaves[operands.back()] = arrays[i];
     }
     if (!differentiable) {
@@ -103,7 +108,8 @@ TEST_P(EveryOp, MatchesFiniteDifferences) {
       ASSERT_TRUE(build.loss("loss", y.value));
       DiagnosticSink sink(context.locations);
       EXPECT_FALSE(passes::differentiate(graph, sink));
-      EXPECT_NE(diagnostics(sink, context).find("P4002"), std::string::npos) << diagnostics(sink, context);
+      EXPECT_NE(diagnostics(sink, context).find("P4002"), std::string::npos)
+          << diagnostics(sink, context);
       continue;
     }
     const Built y = build.op(op, operands, c.attrs);
@@ -124,7 +130,9 @@ INSTANTIATE_TEST_SUITE_P(Differentiate, EveryOp, ::testing::ValuesIn([] {
                            for (const OpInfo& row : all_ops()) ops.push_back(row.op);
                            return ops;
                          }()),
-                         [](const auto& test) { return std::string(tensor::info(test.param).name); });
+                         [](const auto& test) {
+                           return std::string(tensor::info(test.param).name);
+                         });
 
 /// A rule that forgets an operand is reported at the rule, not by later consequences.
 TEST(Differentiate, AMissingAdjointIsAnInternalError) {
@@ -141,12 +149,16 @@ TEST(Differentiate, AMissingAdjointIsAnInternalError) {
     return made;
   };
   EXPECT_FALSE(passes::differentiate(graph, sink, forgetful));
-  EXPECT_NE(diagnostics(sink, context).find("P4109: internal error: the derivative of `*` gives no adjoint of operand 2"), std::string::npos) << diagnostics(sink, context);
+  EXPECT_NE(diagnostics(sink, context)
+                .find("P4109: internal error: the derivative of `*` gives no adjoint of operand 2"),
+            std::string::npos)
+      << diagnostics(sink, context);
 }
 
 /// Only some operands are trained: each subset on its own.
 TEST(Differentiate, EveryChoiceOfTrainedOperands) {
-  for (const Op op : {Op::add, Op::sub, Op::mul, Op::div, Op::maximum, Op::concat, Op::contract, Op::attend}) {
+  for (const Op op :
+       {Op::add, Op::sub, Op::mul, Op::div, Op::maximum, Op::concat, Op::contract, Op::attend}) {
     Context context;
     for (const OpCase& c : cases_of(op, context)) {
       for (unsigned choice = 1; choice < 1u << c.operands.size(); ++choice) {
@@ -159,11 +171,13 @@ TEST(Differentiate, EveryChoiceOfTrainedOperands) {
         std::vector<ValueId> operands;
         for (std::size_t i = 0; i < arrays.size(); ++i) {
           const std::string name = "operand" + std::to_string(i);
-          operands.push_back((choice >> i & 1) != 0 ? build.weight(name, c.operands[i], {}) : build.input(name, c.operands[i]));
+          operands.push_back((choice >> i & 1) != 0 ? build.weight(name, c.operands[i], {})
+                                                    : build.input(name, c.operands[i]));
           numbers.leaves[operands.back()] = arrays[i];
         }
         const Built y = build.op(op, operands, c.attrs);
-        ASSERT_TRUE(build.loss("loss", build.unary(Op::tanh, build.scale(y.value, 1.0 / 64).value).value));
+        ASSERT_TRUE(
+            build.loss("loss", build.unary(Op::tanh, build.scale(y.value, 1.0 / 64).value).value));
         DiagnosticSink sink(context.locations);
         ASSERT_TRUE(passes::differentiate(graph, sink));
         expect_gradients(graph, numbers);
@@ -220,7 +234,8 @@ TEST_F(Models, WeightPassReadsTheInputPassAndNeverTheOtherWay) {
       EXPECT_EQ(graph.node(node.origin).pass, Pass::F);
       EXPECT_EQ(node.region, graph.node(node.origin).region);
     }
-    for (const ParamGrad& grad : graph.grads) EXPECT_EQ(graph.node(graph.value(grad.value).def).pass, Pass::BW);
+    for (const ParamGrad& grad : graph.grads)
+      EXPECT_EQ(graph.node(graph.value(grad.value).def).pass, Pass::BW);
   }
 }
 
@@ -238,7 +253,8 @@ TEST_F(Models, NothingIsComputedInVain) {
     for (const Node& node : graph.nodes()) {
       if (node.pass == Pass::F) continue;
       int read = 0;
-      for (std::size_t i = 0; i < node.num_results; ++i) read += readers[graph.result(node, i).index()];
+      for (std::size_t i = 0; i < node.num_results; ++i)
+        read += readers[graph.result(node, i).index()];
       EXPECT_GT(read, 0) << value_text(graph, graph.result(node)) << " is read by nobody";
     }
   }
@@ -274,7 +290,8 @@ TEST_F(Models, TiedWeightsHaveOneContributionPerUse) {
   Graph graph = gpt_model(context, {});
   differentiate(graph);
   std::map<std::string, int> contributions;
-  for (const ParamGrad& grad : graph.grads) ++contributions[std::string(context.text(graph.params[grad.param.index()].name))];
+  for (const ParamGrad& grad : graph.grads)
+    ++contributions[std::string(context.text(graph.params[grad.param.index()].name))];
   EXPECT_EQ(contributions.at("embed.0.token"), 2);
   EXPECT_EQ(contributions.at("embed.0.position"), 1);
   EXPECT_EQ(contributions.size(), graph.params.size());
@@ -307,22 +324,25 @@ TEST(Differentiate, AHundredThousandOps) {
   const Type type = make_type(context, "f32[batch: 4*, dim: 3]");
   ValueId x = build.input("x", type);
   const ValueId w = build.weight("w", make_type(context, "f32[dim: 3]"), {});
-  for (int i = 0; i < 50'000; ++i) x = build.unary(Op::tanh, build.binary(Op::mul, x, w).value).value;
+  for (int i = 0; i < 50'000; ++i)
+    x = build.unary(Op::tanh, build.binary(Op::mul, x, w).value).value;
   ASSERT_TRUE(build.loss("l", x));
   DiagnosticSink sink(context.locations);
   ASSERT_TRUE(passes::differentiate(graph, sink));
   EXPECT_EQ(graph.grads.size(), 50'000u);
 }
 
-PIPER_FILE_TEST(DifferentiateText, "tests/passes/testdata/differentiate", ".pir", [](const FileTest& test) {
-  Context context;
-  DiagnosticSink sink(context.locations);
-  auto graph = parse(test.text, context, sink);
-  ASSERT_TRUE(graph) << diagnostics(sink, context);
-  const bool ok = passes::differentiate(*graph, sink);
-  expect_golden(test.beside(".out"), ok ? print(*graph) : diagnostics(sink, context));
-  EXPECT_EQ(ok, !sink.has_errors());
-});
+PIPER_FILE_TEST(DifferentiateText, "tests/passes/testdata/differentiate", ".pir",
+                [](const FileTest& test) {
+                  Context context;
+                  DiagnosticSink sink(context.locations);
+                  auto graph = parse(test.text, context, sink);
+                  ASSERT_TRUE(graph) << diagnostics(sink, context);
+                  const bool ok = passes::differentiate(*graph, sink);
+                  expect_golden(test.beside(".out"),
+                                ok ? print(*graph) : diagnostics(sink, context));
+                  EXPECT_EQ(ok, !sink.has_errors());
+                });
 
 }  // namespace
 }  // namespace piper::test

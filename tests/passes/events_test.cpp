@@ -33,7 +33,8 @@ Case random_case(Random& random) {
   for (std::uint32_t a = 0; a < actions; ++a) {
     for (std::uint64_t k = random.below(4); k > 0; --k) {
       const bool same_step = a > 0 && random.chance(0.7);
-      made.needs.push_back({static_cast<std::uint32_t>(random.below(same_step ? a : actions)), same_step ? 0u : 1u});
+      made.needs.push_back(
+          {static_cast<std::uint32_t>(random.below(same_step ? a : actions)), same_step ? 0u : 1u});
     }
     made.first_need.push_back(static_cast<std::uint32_t>(made.needs.size()));
   }
@@ -42,7 +43,8 @@ Case random_case(Random& random) {
 
 /// before[x][y]: action x ends before y starts, over three steps, by stream order and `waits`
 /// alone. Skips wait `without`.
-std::vector<std::vector<bool>> happens_before(const Case& c, const Events& events, std::size_t without) {
+std::vector<std::vector<bool>> happens_before(const Case& c, const Events& events,
+                                              std::size_t without) {
   const std::size_t n = c.slots.size(), all = 3 * n;
   std::vector<std::vector<bool>> before(all, std::vector<bool>(all, false));
   for (std::size_t step = 0; step < 3; ++step) {
@@ -52,7 +54,9 @@ std::vector<std::vector<bool>> happens_before(const Case& c, const Events& event
         if (earlier && c.slots[b % n].stream == c.slots[a].stream) before[b][step * n + a] = true;
       }
       for (std::uint32_t w = events.first[a]; w < events.first[a + 1]; ++w) {
-        if (w != without && step >= events.waits[w].distance) before[(step - events.waits[w].distance) * n + events.waits[w].action][step * n + a] = true;
+        if (w != without && step >= events.waits[w].distance)
+          before[(step - events.waits[w].distance) * n + events.waits[w].action][step * n + a] =
+              true;
       }
     }
   }
@@ -89,7 +93,8 @@ TEST(events, waits_imply_every_need_and_none_can_be_left_out) {
     ASSERT_EQ(events.first.size(), c.slots.size() + 1);
     ASSERT_TRUE(all_needs_hold(c, happens_before(c, events, events.waits.size())));
     for (std::size_t w = 0; w < events.waits.size(); ++w) {
-      ASSERT_FALSE(all_needs_hold(c, happens_before(c, events, w))) << "wait " << w << " follows from the others";
+      ASSERT_FALSE(all_needs_hold(c, happens_before(c, events, w)))
+          << "wait " << w << " follows from the others";
     }
     needed += c.needs.size();
     kept += events.waits.size();

@@ -20,9 +20,14 @@ namespace {
 /// is a model, has only the latter.
 const std::filesystem::path kFolder = "tests/passes/testdata/passes";
 
-std::filesystem::path text_of(std::string_view pass, std::string_view name, std::string_view ending) { return kFolder / pass / (std::string(name) + std::string(ending)); }
+std::filesystem::path text_of(std::string_view pass, std::string_view name,
+                              std::string_view ending) {
+  return kFolder / pass / (std::string(name) + std::string(ending));
+}
 
-std::string reports(const DiagnosticSink& sink, const Context& context) { return render_text(sink.sorted(), context.locations.files()); }
+std::string reports(const DiagnosticSink& sink, const Context& context) {
+  return render_text(sink.sorted(), context.locations.files());
+}
 
 struct Levels {
   Context context;
@@ -31,10 +36,15 @@ struct Levels {
   /// The text read, changed by a pass if one is named, and written.
   std::string again(const std::string& text, std::string_view pass) {
     std::vector<directive::Directive> directives;
-    std::optional<dag::Dag> dag = dag::parse(context.locations.files().add("level.pir", text), context, sink, &directives);
+    std::optional<dag::Dag> dag =
+        dag::parse(context.locations.files().add("level.pir", text), context, sink, &directives);
     if (!dag) return reports(sink, context);
-    const directive::Strategy written{.mesh = dag->mesh, .device_sets = dag->device_sets, .directives = directives, .settings = dag->settings};
-    if (!pass.empty() && !passes::run_pass(pass, *dag, written, sink, {})) return reports(sink, context);
+    const directive::Strategy written{.mesh = dag->mesh,
+                                      .device_sets = dag->device_sets,
+                                      .directives = directives,
+                                      .settings = dag->settings};
+    if (!pass.empty() && !passes::run_pass(pass, *dag, written, sink, {}))
+      return reports(sink, context);
     return dag::print(*dag, directives);
   }
 };
@@ -53,7 +63,8 @@ void gathers_by_hand(StrategyBuilder& build) {
   build.line(1, 3).replicate({"dp"}, {}, {}, 3).rank({{"pp", 0}});
   for (const Pass pass : {Pass::F, Pass::B}) {
     for (const std::uint32_t mb : {0u, 1u, 2u}) {
-      if (pass == Pass::F && mb == 2) build.op(pass, {{"stage", 0}, {"mb", mb}}, directive::CommClass::gather);
+      if (pass == Pass::F && mb == 2)
+        build.op(pass, {{"stage", 0}, {"mb", mb}}, directive::CommClass::gather);
       build.op(pass, {{"stage", 0}, {"mb", mb}});
     }
   }
@@ -67,17 +78,55 @@ void offloading(StrategyBuilder& build, directive::Offload::What what) {
 std::vector<Sample> samples() {
   const std::vector<Index> line = {{"pp", 2}}, one = {{"pp", 1}}, copies = {{"pp", 1}, {"dp", 2}};
   return {
-      {"line", 2, line, [](auto& build) { build.line(2, 2); }, {"build", "split", "place", "communicate", "order", "plan"}},
-      {"frozen", 2, one, [](auto& build) { build.line(1, 2).add(directive::Freeze{{build.selector({{"layer", 0}})}, build.next_line()}); }, {"build"}},
-      {"recomputed", 2, one, [](auto& build) { build.line(1, 2).add(directive::Recompute{{build.selector({{"stage", 0}})}, build.next_line()}); }, {"split", "plan"}},
-      {"copies", 1, copies, [](auto& build) { build.line(1, 2).replicate({"dp"}).clip(1.0); }, {"replicate", "communicate", "order", "plan"}},
+      {"line",
+       2,
+       line,
+       [](auto& build) { build.line(2, 2); },
+       {"build", "split", "place", "communicate", "order", "plan"}},
+      {"frozen",
+       2,
+       one,
+       [](auto& build) {
+         build.line(1, 2).add(
+             directive::Freeze{{build.selector({{"layer", 0}})}, build.next_line()});
+       },
+       {"build"}},
+      {"recomputed",
+       2,
+       one,
+       [](auto& build) {
+         build.line(1, 2).add(
+             directive::Recompute{{build.selector({{"stage", 0}})}, build.next_line()});
+       },
+       {"split", "plan"}},
+      {"copies",
+       1,
+       copies,
+       [](auto& build) { build.line(1, 2).replicate({"dp"}).clip(1.0); },
+       {"replicate", "communicate", "order", "plan"}},
       {"forward", 2, line, [](auto& build) { build.line(2, 2); }, {"drop_backward"}, true},
       {"halves", 2, line, [](auto& build) { build.line(2, 2).one_f_one_b(2, 2, true); }, {"order"}},
-      {"blocks", 1, copies, [](auto& build) { build.line(1, 2).replicate({"dp"}, {}, {}, 3).one_f_one_b(1, 2); }, {"replicate", "communicate", "insert_collectives", "plan"}},
-      {"reductions", 1, copies, [](auto& build) { build.line(1, 2).replicate({"dp"}, {}, {}, 2).one_f_one_b(1, 2); }, {"insert_collectives"}},
+      {"blocks",
+       1,
+       copies,
+       [](auto& build) { build.line(1, 2).replicate({"dp"}, {}, {}, 3).one_f_one_b(1, 2); },
+       {"replicate", "communicate", "insert_collectives", "plan"}},
+      {"reductions",
+       1,
+       copies,
+       [](auto& build) { build.line(1, 2).replicate({"dp"}, {}, {}, 2).one_f_one_b(1, 2); },
+       {"insert_collectives"}},
       {"gathers", 1, copies, gathers_by_hand, {"order", "insert_collectives"}},
-      {"activations", 1, one, [](auto& build) { offloading(build, directive::Offload::What::activations); }, {"offload", "plan"}},
-      {"optimizer", 1, one, [](auto& build) { offloading(build, directive::Offload::What::optimizer); }, {"offload"}},
+      {"activations",
+       1,
+       one,
+       [](auto& build) { offloading(build, directive::Offload::What::activations); },
+       {"offload", "plan"}},
+      {"optimizer",
+       1,
+       one,
+       [](auto& build) { offloading(build, directive::Offload::What::optimizer); },
+       {"offload"}},
   };
 }
 
@@ -98,7 +147,8 @@ TEST_P(SamplePrograms, EveryPassTakesTheTextBeforeIt) {
   options.after = [&](std::string_view pass, const dag::Dag& dag) {
     const std::string text = dag::print(dag, strategy.directives);
     const bool kept = sample.kept.contains(pass);
-    EXPECT_TRUE(std::filesystem::is_directory(kFolder / pass) || updating()) << "no folder of `" << pass << "`";
+    EXPECT_TRUE(std::filesystem::is_directory(kFolder / pass) || updating())
+        << "no folder of `" << pass << "`";
     EXPECT_EQ(levels.again(text, ""), text);
     if (pass == "build") {
       if (kept) expect_golden(text_of(pass, sample.name, ".expected.pir"), text);
@@ -108,19 +158,22 @@ TEST_P(SamplePrograms, EveryPassTakesTheTextBeforeIt) {
     }
     before = text;
   };
-  const std::optional<dag::Dag> dag = test::compile(products(levels.context, sample.layers, 12), strategy, levels.sink, options);
+  const std::optional<dag::Dag> dag =
+      test::compile(products(levels.context, sample.layers, 12), strategy, levels.sink, options);
   ASSERT_TRUE(dag) << reports(levels.sink, levels.context);
   EXPECT_TRUE(levels.sink.empty()) << reports(levels.sink, levels.context);
   EXPECT_EQ(dag->level, dag::Level::planned);
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, SamplePrograms, testing::ValuesIn(samples()), [](const auto& sample) { return sample.param.name; });
+INSTANTIATE_TEST_SUITE_P(Levels, SamplePrograms, testing::ValuesIn(samples()),
+                         [](const auto& sample) { return sample.param.name; });
 
 TEST(Levels, TextsOfEveryPass) {
   for (const auto& folder : std::filesystem::directory_iterator(kFolder)) {
     const std::string pass = folder.path().filename().string();
     std::set<std::string> names;
-    for (const auto& file : std::filesystem::directory_iterator(folder)) names.insert(file.path().stem().string());
+    for (const auto& file : std::filesystem::directory_iterator(folder))
+      names.insert(file.path().stem().string());
     EXPECT_FALSE(names.empty()) << pass;
     for (const std::string& name : names) {
       if (name.ends_with(".expected")) continue;
@@ -145,7 +198,9 @@ TEST(Levels, LayoutsOfOtherLines) {
   };
   tensor::Graph model = mlp_chain(levels.context, {.layers = 2, .batch = 8, .dim = 2, .hidden = 3});
   ASSERT_TRUE(test::compile(model, strategy, levels.sink, options));
-  EXPECT_NE(levels.again(placed, "replicate").find("divide its samples over `dp`, and its lines over no axis"), std::string::npos);
+  EXPECT_NE(levels.again(placed, "replicate")
+                .find("divide its samples over `dp`, and its lines over no axis"),
+            std::string::npos);
 }
 
 }  // namespace

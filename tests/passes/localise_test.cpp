@@ -41,13 +41,16 @@ std::vector<std::uint32_t> chunks_by_cuts(const Graph& graph, const std::set<std
 
 /// The pieces in an order that runs: F chunk by chunk, then the backward passes from the last chunk
 /// to the first.
-std::vector<Segment> segments(const Graph& graph, const std::vector<std::uint32_t>& chunk_of, bool split_backward) {
+std::vector<Segment> segments(const Graph& graph, const std::vector<std::uint32_t>& chunk_of,
+                              bool split_backward) {
   const std::uint32_t chunks = *std::max_element(chunk_of.begin(), chunk_of.end()) + 1;
   std::map<std::pair<int, int>, Segment> by_order;  // (phase, position)
   for (std::size_t n = 0; n < graph.nodes().size(); ++n) {
     const Pass pass = graph.nodes()[n].pass;
     const int chunk = static_cast<int>(chunk_of[n]), last = static_cast<int>(chunks);
-    const std::pair<int, int> key = pass == Pass::F ? std::pair(0, chunk) : std::pair(pass == Pass::BW && split_backward ? 2 : 1, last - chunk);
+    const std::pair<int, int> key =
+        pass == Pass::F ? std::pair(0, chunk)
+                        : std::pair(pass == Pass::BW && split_backward ? 2 : 1, last - chunk);
     by_order[key].chunk = chunk_of[n];
     by_order[key].nodes.push_back(NodeId::at(n));
   }
@@ -81,11 +84,13 @@ TEST_F(LocaliseModels, SegmentsComputeWhatTheModelDoes) {
     whole.run();
 
     std::set<std::size_t> cuts;
-    for (std::uint64_t i = random.below(6); i > 0; --i) cuts.insert(1 + random.below(graph.nodes().size() / 2));
+    for (std::uint64_t i = random.below(6); i > 0; --i)
+      cuts.insert(1 + random.below(graph.nodes().size() / 2));
     const auto chunk_of = chunks_by_cuts(graph, cuts);
     const std::int64_t divide = std::int64_t{1} << random.below(3);
     const bool split_backward = random.chance(0.5);
-    SCOPED_TRACE(graph.name + " in " + std::to_string(cuts.size() + 1) + " chunks, " + std::to_string(divide) + " microbatches");
+    SCOPED_TRACE(graph.name + " in " + std::to_string(cuts.size() + 1) + " chunks, " +
+                 std::to_string(divide) + " microbatches");
     passes::BodyExtractor extractor(graph, chunk_of);
     std::vector<Body> bodies;
     std::size_t executed = 0, extra = 0;
@@ -148,7 +153,8 @@ TEST_F(LocaliseModels, SegmentsComputeWhatTheModelDoes) {
     for (std::size_t p = 0; p < graph.params.size(); ++p) {
       const Array expected = whole.gradient(ParamId::at(p));
       ASSERT_EQ(gradients[p].size(), expected.data.size());
-      for (std::size_t e = 0; e < expected.data.size(); ++e) ASSERT_NEAR(gradients[p][e], expected.data[e], 1e-12);
+      for (std::size_t e = 0; e < expected.data.size(); ++e)
+        ASSERT_NEAR(gradients[p][e], expected.data[e], 1e-12);
     }
   });
 }
@@ -166,9 +172,13 @@ TEST_F(LocaliseModels, PortsSayWhatTheyCarry) {
     const passes::Extraction made = extractor.extract(segment.nodes, 2);
     ASSERT_EQ(made.error, "");
     const auto print_ports = [&](const char* word, const std::vector<BodyPort>& ports) {
-      for (const BodyPort& port : ports) text += std::string("  ") + word + " " + std::string(port_kind_name(port.kind)) + " " + value_text(made.body.graph, port.value) + " for " + value_text(graph, port.global_value) + "\n";
+      for (const BodyPort& port : ports)
+        text += std::string("  ") + word + " " + std::string(port_kind_name(port.kind)) + " " +
+                value_text(made.body.graph, port.value) + " for " +
+                value_text(graph, port.global_value) + "\n";
     };
-    text += "chunk " + std::to_string(segment.chunk) + " " + std::string(pass_name(graph.node(segment.nodes[0]).pass)) + "\n";
+    text += "chunk " + std::to_string(segment.chunk) + " " +
+            std::string(pass_name(graph.node(segment.nodes[0]).pass)) + "\n";
     print_ports("in", made.body.inputs);
     text += print_lines(made.body.graph, {.locations = true, .indent = 4});
     print_ports("out", made.body.outputs);
@@ -185,21 +195,26 @@ TEST_F(LocaliseModels, EqualBlocksHaveEqualBodies) {
   for (std::size_t n = 0; n < graph.nodes().size(); ++n) {
     const Node& node = graph.nodes()[n];
     const auto coordinate = graph.regions.coordinate(node.region, block);
-    const std::uint32_t head = node.region.valid() && graph.regions.coordinate(node.region, context.symbol("head")) ? 5 : 4;
+    const std::uint32_t head =
+        node.region.valid() && graph.regions.coordinate(node.region, context.symbol("head")) ? 5
+                                                                                             : 4;
     chunk_of.push_back(coordinate ? *coordinate : head);
     nodes[{static_cast<int>(chunk_of.back()), node.pass}].push_back(NodeId::at(n));
   }
   passes::BodyExtractor extractor(graph, chunk_of);
   for (const Pass pass : {Pass::F, Pass::BI, Pass::BW}) {
-    const Body zero = extractor.extract(nodes.at({0, pass}), 2).body, one = extractor.extract(nodes.at({1, pass}), 2).body;
-    const Body two = extractor.extract(nodes.at({2, pass}), 2).body, halves = extractor.extract(nodes.at({1, pass}), 4).body;
+    const Body zero = extractor.extract(nodes.at({0, pass}), 2).body,
+               one = extractor.extract(nodes.at({1, pass}), 2).body;
+    const Body two = extractor.extract(nodes.at({2, pass}), 2).body,
+               halves = extractor.extract(nodes.at({1, pass}), 4).body;
     EXPECT_TRUE(passes::same_body(zero, one)) << print(zero.graph) << print(one.graph);
     // The last block's result has one reader, the others' two: their adjoint is a sum, made by BI.
     EXPECT_EQ(passes::same_body(one, two), pass != Pass::BI);
     EXPECT_EQ(passes::hash_body(zero), passes::hash_body(one));
     EXPECT_FALSE(passes::same_body(one, halves));
     EXPECT_FALSE(passes::same_body(one, extractor.extract(nodes.at({5, pass}), 2).body));
-    for (const BodyPort& port : one.inputs) EXPECT_EQ(port.param.valid(), port.kind == PortKind::param);
+    for (const BodyPort& port : one.inputs)
+      EXPECT_EQ(port.param.valid(), port.kind == PortKind::param);
   }
 }
 

@@ -2,14 +2,16 @@
 
 namespace piper::test {
 
-directive::Order make_order(Context& context, const std::vector<std::pair<DeviceSetId, std::vector<OrderedOp>>>& ranks) {
+directive::Order make_order(
+    Context& context, const std::vector<std::pair<DeviceSetId, std::vector<OrderedOp>>>& ranks) {
   directive::Order order;
   const FileId file = context.locations.files().add_without_text("order.pipe");
   std::uint32_t line = 0;
   const auto next_line = [&] {
     ++line;
     SourceTable& files = context.locations.files();
-    return context.locations.intern({file, files.offset(file, {line, 1}), files.offset(file, {line, 9})});
+    return context.locations.intern(
+        {file, files.offset(file, {line, 1}), files.offset(file, {line, 9})});
   };
   order.loc = next_line();
   for (const auto& [devices, ops] : ranks) {
@@ -17,8 +19,11 @@ directive::Order make_order(Context& context, const std::vector<std::pair<Device
     std::vector<std::uint32_t> steps;
     const auto op_step = [&](const OrderedOp& op) {
       const LocId at = next_line();
-      order.steps.push_back({directive::OrderStep::Kind::op, static_cast<std::uint32_t>(order.ops.size()), 1, at});
-      order.ops.push_back({op.pass, directive::CommClass::none, static_cast<std::uint32_t>(order.coordinates.size()), static_cast<std::uint32_t>(op.at.size()), at});
+      order.steps.push_back(
+          {directive::OrderStep::Kind::op, static_cast<std::uint32_t>(order.ops.size()), 1, at});
+      order.ops.push_back({op.pass, directive::CommClass::none,
+                           static_cast<std::uint32_t>(order.coordinates.size()),
+                           static_cast<std::uint32_t>(op.at.size()), at});
       for (const auto& [name, index] : op.at) order.coordinates.push_back({name, index, false});
       return static_cast<std::uint32_t>(order.steps.size() - 1);
     };
@@ -31,13 +36,15 @@ directive::Order make_order(Context& context, const std::vector<std::pair<Device
         steps.push_back(members[0]);
       } else {
         steps.push_back(static_cast<std::uint32_t>(order.steps.size()));
-        order.steps.push_back({directive::OrderStep::Kind::group, static_cast<std::uint32_t>(order.children.size()),
+        order.steps.push_back({directive::OrderStep::Kind::group,
+                               static_cast<std::uint32_t>(order.children.size()),
                                static_cast<std::uint32_t>(members.size()), next_line()});
         order.children.insert(order.children.end(), members.begin(), members.end());
       }
       i = next;
     }
-    order.ranks.push_back({devices, static_cast<std::uint32_t>(order.children.size()), static_cast<std::uint32_t>(steps.size()), loc});
+    order.ranks.push_back({devices, static_cast<std::uint32_t>(order.children.size()),
+                           static_cast<std::uint32_t>(steps.size()), loc});
     order.children.insert(order.children.end(), steps.begin(), steps.end());
   }
   return order;

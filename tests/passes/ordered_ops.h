@@ -18,6 +18,7 @@ struct OrderedOp {
 };
 
 /// `ranks`: device set and operations. Consecutive operations of one group overlap.
-directive::Order make_order(Context& context, const std::vector<std::pair<DeviceSetId, std::vector<OrderedOp>>>& ranks);
+directive::Order make_order(
+    Context& context, const std::vector<std::pair<DeviceSetId, std::vector<OrderedOp>>>& ranks);
 
 }  // namespace piper::test

@@ -27,10 +27,12 @@ using tensor::Graph;
 std::vector<std::size_t> cuts_by_trying(const std::vector<std::uint64_t>& costs, std::size_t n) {
   std::vector<std::size_t> best, cuts;
   std::uint64_t least = ~0ull;
-  const std::function<void(std::size_t, std::uint64_t)> go = [&](std::size_t from, std::uint64_t largest) {
+  const std::function<void(std::size_t, std::uint64_t)> go = [&](std::size_t from,
+                                                                 std::uint64_t largest) {
     if (cuts.size() + 1 == n) {
       if (from >= costs.size()) return;
-      largest = std::max(largest, std::accumulate(costs.begin() + static_cast<std::ptrdiff_t>(from), costs.end(), std::uint64_t{0}));
+      largest = std::max(largest, std::accumulate(costs.begin() + static_cast<std::ptrdiff_t>(from),
+                                                  costs.end(), std::uint64_t{0}));
       if (largest < least) {
         least = largest;
         best = cuts;
@@ -53,7 +55,8 @@ TEST(Partition, CutsAreTheEarliestBalancedOnes) {
   for_each_case(400, [](Random& random) {
     std::vector<std::uint64_t> costs;
     const std::size_t units = 1 + random.below(9);
-    for (std::size_t u = 0; u < units; ++u) costs.push_back(random.below(random.chance(0.5) ? 3 : 50));
+    for (std::size_t u = 0; u < units; ++u)
+      costs.push_back(random.below(random.chance(0.5) ? 3 : 50));
     const std::size_t n = 1 + random.below(units);
     EXPECT_EQ(passes::balanced_cuts(costs, n), cuts_by_trying(costs, n));
   });
@@ -64,19 +67,22 @@ std::string regions_text(const Graph& model) {
   std::string text;
   for (const tensor::Node& node : model.nodes()) {
     if (node.pass != Pass::F) continue;
-    text += model.regions.print(node.region, model.context().symbols) + "  " + std::string(tensor::info(node.op).name) + "\n";
+    text += model.regions.print(node.region, model.context().symbols) + "  " +
+            std::string(tensor::info(node.op).name) + "\n";
   }
   return text;
 }
 
-std::string partitioned(const std::function<Graph(Context&)>& make, const std::function<void(StrategyBuilder&)>& say) {
+std::string partitioned(const std::function<Graph(Context&)>& make,
+                        const std::function<void(StrategyBuilder&)>& say) {
   Context context;
   Graph model = make(context);
   DiagnosticSink sink(context.locations);
   StrategyBuilder build(context, {{"pp", 2}});
   say(build);
   EXPECT_TRUE(passes::differentiate(model, sink));
-  EXPECT_TRUE(passes::partition(model, build.strategy(), sink)) << render_text(sink.sorted(), context.locations.files());
+  EXPECT_TRUE(passes::partition(model, build.strategy(), sink))
+      << render_text(sink.sorted(), context.locations.files());
   for (const tensor::Node& node : model.nodes()) {
     if (!node.origin.valid()) continue;
     EXPECT_EQ(node.region, model.node(node.origin).region);
@@ -86,23 +92,31 @@ std::string partitioned(const std::function<Graph(Context&)>& make, const std::f
 
 TEST(Partition, UnitsAreRegionsWithTheLooseOperationsBefore) {
   const auto gpt = [](Context& context) { return small_gpt(context, {.layers = 2}); };
-  expect_golden("tests/passes/testdata/partition/balanced.out", partitioned(gpt, [](StrategyBuilder& b) { b.partition("stage", 2); }));
-  expect_golden("tests/passes/testdata/partition/sizes.out", partitioned(gpt, [](StrategyBuilder& b) { b.partition("stage", 2, {1, 3}); }));
+  expect_golden("tests/passes/testdata/partition/balanced.out",
+                partitioned(gpt, [](StrategyBuilder& b) { b.partition("stage", 2); }));
+  expect_golden("tests/passes/testdata/partition/sizes.out",
+                partitioned(gpt, [](StrategyBuilder& b) { b.partition("stage", 2, {1, 3}); }));
   // Five parts of four units: the costliest gives way to its inside.
-  expect_golden("tests/passes/testdata/partition/inside.out", partitioned(gpt, [](StrategyBuilder& b) { b.partition("stage", 6); }));
+  expect_golden("tests/passes/testdata/partition/inside.out",
+                partitioned(gpt, [](StrategyBuilder& b) { b.partition("stage", 6); }));
   expect_golden("tests/passes/testdata/partition/single_operations.out",
-                partitioned([](Context& context) { return mlp_chain(context, {.layers = 1}); }, [](StrategyBuilder& b) { b.partition("stage", 7); }));
+                partitioned([](Context& context) { return mlp_chain(context, {.layers = 1}); },
+                            [](StrategyBuilder& b) { b.partition("stage", 7); }));
   expect_golden("tests/passes/testdata/partition/part_of_a_part.out",
-                partitioned(gpt, [](StrategyBuilder& b) { b.partition("half", 2, {}, {{"stage", 1}}).partition("stage", 2); }));
+                partitioned(gpt, [](StrategyBuilder& b) {
+                  b.partition("half", 2, {}, {{"stage", 1}}).partition("stage", 2);
+                }));
 }
 
 TEST(Partition, TakesTheRegionsThatTheModelMarks) {
   const auto mlp = [](Context& context) { return mlp_chain(context, {.layers = 3}); };
   const std::string model = partitioned(mlp, [](StrategyBuilder&) {});
   std::string expected = model;
-  for (std::size_t at; (at = expected.find("mlp[0]  ")) != std::string::npos;) expected.insert(at + std::string_view("mlp[0]").size(), ".layer[2]");
+  for (std::size_t at; (at = expected.find("mlp[0]  ")) != std::string::npos;)
+    expected.insert(at + std::string_view("mlp[0]").size(), ".layer[2]");
   EXPECT_NE(expected, model);
-  EXPECT_EQ(partitioned(mlp, [](StrategyBuilder& b) { b.partition("layer", 3); }), expected) << "what follows the last region goes with it";
+  EXPECT_EQ(partitioned(mlp, [](StrategyBuilder& b) { b.partition("layer", 3); }), expected)
+      << "what follows the last region goes with it";
   const auto with_rest = [](StrategyBuilder& b) {
     directive::Place place{{b.selector({{"mlp", 0}})}, b.devices({}), b.next_line()};
     directive::Coordinate rest = place.targets[0].coordinates[0];
@@ -115,8 +129,13 @@ TEST(Partition, TakesTheRegionsThatTheModelMarks) {
 
 TEST(Partition, OrderOfTheLinesDoesNotMatter) {
   const auto gpt = [](Context& context) { return small_gpt(context, {.layers = 3}); };
-  EXPECT_EQ(partitioned(gpt, [](StrategyBuilder& b) { b.partition("half", 2, {}, {{"stage", 0}}).partition("stage", 3); }),
-            partitioned(gpt, [](StrategyBuilder& b) { b.partition("stage", 3).partition("half", 2, {}, {{"stage", 0}}); }));
+  EXPECT_EQ(partitioned(gpt,
+                        [](StrategyBuilder& b) {
+                          b.partition("half", 2, {}, {{"stage", 0}}).partition("stage", 3);
+                        }),
+            partitioned(gpt, [](StrategyBuilder& b) {
+              b.partition("stage", 3).partition("half", 2, {}, {{"stage", 0}});
+            }));
 }
 
 /// Segments with sums of adjoints as if every segment had its own devices: then additions keep
@@ -124,7 +143,8 @@ TEST(Partition, OrderOfTheLinesDoesNotMatter) {
 passes::Segments placed_segments(const Graph& model, std::span<const Symbol> selected) {
   passes::Segments segments = passes::cut_segments(model, selected);
   std::vector<passes::SegmentDevices> devices(segments.segments.size());
-  for (std::size_t p = 0; p < devices.size(); ++p) devices[p].number = static_cast<std::uint32_t>(p);
+  for (std::size_t p = 0; p < devices.size(); ++p)
+    devices[p].number = static_cast<std::uint32_t>(p);
   EXPECT_FALSE(passes::place_sums(model, segments, devices));
   return segments;
 }
@@ -138,10 +158,13 @@ testing::AssertionResult adjoints_leave_once(const Graph& model, const passes::S
       const tensor::NodeId def = model.value(value).def;
       if (!def.valid() || segments.segment_of[def.index()] == segments.segment_of[n]) continue;
       if (forward) values.insert({value, segments.segment_of[n]});
-      if (!forward && model.node(def).pass != Pass::F) adjoints.insert({value, segments.segment_of[n]});
+      if (!forward && model.node(def).pass != Pass::F)
+        adjoints.insert({value, segments.segment_of[n]});
     }
   }
-  if (adjoints.size() > values.size()) return testing::AssertionFailure() << adjoints.size() << " adjoints travel, and " << values.size() << " values";
+  if (adjoints.size() > values.size())
+    return testing::AssertionFailure()
+           << adjoints.size() << " adjoints travel, and " << values.size() << " values";
   return testing::AssertionSuccess();
 }
 
@@ -177,11 +200,15 @@ TEST(Segments, AreConvexCompleteAndNumberedInOrder) {
   for_each_case(60, [](Random& random) {
     Context context;
     DiagnosticSink sink(context.locations);
-    Graph model = random.chance(0.5) ? small_gpt(context, {.layers = static_cast<std::uint32_t>(random.between(1, 4)), .tied = random.chance(0.5)})
-                                     : two_towers(context, {.layers = static_cast<std::uint32_t>(random.between(1, 3))});
+    Graph model =
+        random.chance(0.5)
+            ? small_gpt(context, {.layers = static_cast<std::uint32_t>(random.between(1, 4)),
+                                  .tied = random.chance(0.5)})
+            : two_towers(context, {.layers = static_cast<std::uint32_t>(random.between(1, 3))});
     ASSERT_TRUE(passes::differentiate(model, sink));
     std::vector<Symbol> selected;
-    for (const std::string_view name : {"gpt", "block", "norm", "attention", "mlp", "embed", "head", "left", "right", "layer", "join"}) {
+    for (const std::string_view name : {"gpt", "block", "norm", "attention", "mlp", "embed", "head",
+                                        "left", "right", "layer", "join"}) {
       if (random.chance(0.4)) selected.push_back(context.symbol(name));
     }
     const passes::Segments segments = placed_segments(model, selected);
@@ -197,9 +224,12 @@ TEST(Segments, AreConvexCompleteAndNumberedInOrder) {
       // The path of the piece is the operation's path, cut to the selected names.
       if (node.pass == Pass::F) {
         std::vector<std::pair<Symbol, std::uint32_t>> cut, kept;
-        for (RegionId r = segments.segments[segment].region; r.valid(); r = segments.regions.parent(r)) cut.push_back({segments.regions.name(r), segments.regions.index(r)});
+        for (RegionId r = segments.segments[segment].region; r.valid();
+             r = segments.regions.parent(r))
+          cut.push_back({segments.regions.name(r), segments.regions.index(r)});
         for (RegionId r = node.region; r.valid(); r = model.regions.parent(r)) {
-          if (std::find(selected.begin(), selected.end(), model.regions.name(r)) != selected.end()) kept.push_back({model.regions.name(r), model.regions.index(r)});
+          if (std::find(selected.begin(), selected.end(), model.regions.name(r)) != selected.end())
+            kept.push_back({model.regions.name(r), model.regions.index(r)});
         }
         EXPECT_EQ(cut, kept);
       }
@@ -226,7 +256,8 @@ TEST(Selection, FindsWhatAScanFinds) {
     RandomProgram program = random_program(context, random, {.order = false});
     passes::Options options;
     options.stop_at = dag::Level::split;
-    const std::optional<dag::Dag> dag = test::compile(program.model, program.strategy, sink, options);
+    const std::optional<dag::Dag> dag =
+        test::compile(program.model, program.strategy, sink, options);
     ASSERT_TRUE(dag);
     passes::Selection selection(*dag);
     for (int repeat = 0; repeat < 20; ++repeat) {
@@ -235,19 +266,25 @@ TEST(Selection, FindsWhatAScanFinds) {
         if (!random.chance(0.6)) continue;
         directive::Coordinate coordinate{context.symbol(name), random.chance(0.2), {}, {}};
         if (!coordinate.all) {
-          for (std::uint64_t i = 0; i <= random.below(3); ++i) coordinate.indices.push_back(static_cast<std::uint32_t>(random.below(4)));
+          for (std::uint64_t i = 0; i <= random.below(3); ++i)
+            coordinate.indices.push_back(static_cast<std::uint32_t>(random.below(4)));
           std::sort(coordinate.indices.begin(), coordinate.indices.end());
-          coordinate.indices.erase(std::unique(coordinate.indices.begin(), coordinate.indices.end()), coordinate.indices.end());
+          coordinate.indices.erase(
+              std::unique(coordinate.indices.begin(), coordinate.indices.end()),
+              coordinate.indices.end());
         }
         selector.coordinates.push_back(coordinate);
       }
       std::set<dag::NodeId> expected;
       bool out_of_range = false;
       for (const directive::Coordinate& c : selector.coordinates) {
-        const bool is_dim = std::any_of(dag->dims.begin(), dag->dims.end(), [&](const dag::SplitDim& dim) { return dim.name == c.name; });
+        const bool is_dim =
+            std::any_of(dag->dims.begin(), dag->dims.end(),
+                        [&](const dag::SplitDim& dim) { return dim.name == c.name; });
         if (!is_dim && context.text(c.name) != "stage") out_of_range = true;
         for (const dag::SplitDim& dim : dag->dims) {
-          for (const std::uint32_t index : c.indices) out_of_range = out_of_range || (dim.name == c.name && index >= dim.extent);
+          for (const std::uint32_t index : c.indices)
+            out_of_range = out_of_range || (dim.name == c.name && index >= dim.extent);
         }
       }
       for (std::size_t n = 0; n < dag->nodes.size() && !out_of_range; ++n) {
@@ -255,11 +292,13 @@ TEST(Selection, FindsWhatAScanFinds) {
         if (!runs_body(node.kind)) continue;
         bool in = true;
         for (const directive::Coordinate& c : selector.coordinates) {
-          std::optional<std::uint32_t> at = dag->regions.coordinate(dag->chunks[node.chunk.index()].region, c.name);
+          std::optional<std::uint32_t> at =
+              dag->regions.coordinate(dag->chunks[node.chunk.index()].region, c.name);
           for (std::size_t d = 0; d < dag->dims.size(); ++d) {
             if (dag->dims[d].name == c.name) at = static_cast<std::uint32_t>(node.instance.at[d]);
           }
-          in = in && at && (c.all || std::find(c.indices.begin(), c.indices.end(), *at) != c.indices.end());
+          in = in && at &&
+               (c.all || std::find(c.indices.begin(), c.indices.end(), *at) != c.indices.end());
         }
         if (in) expected.insert(dag::NodeId::at(n));
       }
@@ -275,10 +314,12 @@ TEST(Levels, ALargeProgramHasNodesInProportion) {
   const auto count_nodes = [](std::uint32_t ranks, std::uint32_t microbatches) -> std::size_t {
     Context context;
     DiagnosticSink sink(context.locations);
-    Graph model = mlp_chain(context, {.layers = 2 * ranks, .batch = microbatches, .dim = 2, .hidden = 2});
+    Graph model =
+        mlp_chain(context, {.layers = 2 * ranks, .batch = microbatches, .dim = 2, .hidden = 2});
     StrategyBuilder build(context, {{"pp", ranks}});
     build.partition("stage", 2 * ranks).split({{"mb", microbatches}});
-    for (std::uint32_t s = 0; s < 2 * ranks; ++s) build.place({{"stage", s}}, {{"pp", std::min(s, 2 * ranks - 1 - s)}});
+    for (std::uint32_t s = 0; s < 2 * ranks; ++s)
+      build.place({{"stage", s}}, {{"pp", std::min(s, 2 * ranks - 1 - s)}});
     passes::Options options;
     options.stop_at = dag::Level::communicating;
     const std::optional<dag::Dag> dag = test::compile(model, build.strategy(), sink, options);

@@ -45,7 +45,9 @@ model reads(h: tensor[batch, wide], memory: tensor[batch, from, wide]) -> tensor
 struct Ports {
   std::size_t forward = 0, backward = 0;
   friend bool operator==(const Ports&, const Ports&) = default;
-  friend std::ostream& operator<<(std::ostream& out, const Ports& ports) { return out << ports.forward << " forward, " << ports.backward << " backward"; }
+  friend std::ostream& operator<<(std::ostream& out, const Ports& ports) {
+    return out << ports.forward << " forward, " << ports.backward << " backward";
+  }
 };
 
 /// How many values with a dimension `from` are sent.
@@ -55,7 +57,9 @@ Ports sent(const dag::Dag& dag) {
     if (node.kind != dag::NodeKind::send) continue;
     for (const dag::Input& input : dag.inputs_of(node)) {
       const tensor::Type type = dag.output_type(input.source);
-      const bool counts = std::any_of(type.dims.begin(), type.dims.end(), [&](const tensor::Dim& dim) { return dag.context->text(dim.name) == "from"; });
+      const bool counts = std::any_of(
+          type.dims.begin(), type.dims.end(),
+          [&](const tensor::Dim& dim) { return dag.context->text(dim.name) == "from"; });
       if (counts) ++(node.pass == Pass::F ? ports.forward : ports.backward);
     }
   }
@@ -73,9 +77,13 @@ constexpr std::uint32_t kMicrobatches = 3;
 
 std::string program_of(const Placement& placement) {
   const std::string stages = std::to_string(placement.stages);
-  return kDecoders + "mesh line(pp: " + std::to_string(placement.devices) + ", dp: 2)\ntrain t = net(readers: " + std::to_string(placement.stages - 1) + ", wide: 4) on line {\n    data:  synthetic(batch: 12, from: 3)\n" +
-         "    optim: sgd(lr: 0.1)\n    steps: 1\n    dtype: f64\n    split batch into mb: " + std::to_string(kMicrobatches) + "\n    partition model into stage: " + stages + "\n    for s in 0.." + stages +
-         " { place stage[s] on pp[" + placement.device + "] }\n    " + placement.more + "\n}\n";
+  return kDecoders + "mesh line(pp: " + std::to_string(placement.devices) +
+         ", dp: 2)\ntrain t = net(readers: " + std::to_string(placement.stages - 1) +
+         ", wide: 4) on line {\n    data:  synthetic(batch: 12, from: 3)\n" +
+         "    optim: sgd(lr: 0.1)\n    steps: 1\n    dtype: f64\n    split batch into mb: " +
+         std::to_string(kMicrobatches) + "\n    partition model into stage: " + stages +
+         "\n    for s in 0.." + stages + " { place stage[s] on pp[" + placement.device +
+         "] }\n    " + placement.more + "\n}\n";
 }
 
 std::set<std::uint32_t> devices_of_readers(const std::vector<std::uint32_t>& device) {
@@ -119,7 +127,8 @@ TEST(PlaceSums, OneSumOfAValueLeavesADeviceSet) {
 /// Two branches read one value: neither backward needs the other, and an order may have them either
 /// way.
 TEST(PlaceSums, BranchesDoNotWaitForEachOther) {
-  for (const char* order : {"B left[0] mb[0]; B right[0] mb[0]", "B right[0] mb[0]; B left[0] mb[0]"}) {
+  for (const char* order :
+       {"B left[0] mb[0]; B right[0] mb[0]", "B right[0] mb[0]; B left[0] mb[0]"}) {
     SCOPED_TRACE(order);
     Context context;
     DiagnosticSink sink(context.locations);
@@ -154,19 +163,24 @@ train t = net(wide: 4) on line {
         rank r in pp[1] {
             F left[0] mb[0]; F right[0] mb[0]; F model.rest mb[0]
             B model.rest mb[0]; )") + order + "\n        }\n    }\n}\n");
-    EXPECT_TRUE(compile(program.model, program.strategy, sink)) << render_text(sink.sorted(), context.locations.files());
+    EXPECT_TRUE(compile(program.model, program.strategy, sink))
+        << render_text(sink.sorted(), context.locations.files());
   }
 }
 
 // ---- any model, any devices
 
 /// The terms of a sum, in any order.
-std::multiset<tensor::ValueId> terms_of(const Graph& model, tensor::ValueId sum, tensor::NodeId origin) {
+std::multiset<tensor::ValueId> terms_of(const Graph& model, tensor::ValueId sum,
+                                        tensor::NodeId origin) {
   const tensor::NodeId def = model.value(sum).def;
   const tensor::Node* const node = def.valid() ? &model.node(def) : nullptr;
-  if (node == nullptr || node->op != tensor::Op::add || node->pass == Pass::F || node->origin != origin) return {sum};
+  if (node == nullptr || node->op != tensor::Op::add || node->pass == Pass::F ||
+      node->origin != origin)
+    return {sum};
   std::multiset<tensor::ValueId> terms;
-  for (const tensor::ValueId operand : model.operands(*node)) terms.merge(terms_of(model, operand, origin));
+  for (const tensor::ValueId operand : model.operands(*node))
+    terms.merge(terms_of(model, operand, origin));
   return terms;
 }
 
@@ -181,7 +195,8 @@ TEST(PlaceSums, KeepTermsAndDirections) {
     ASSERT_TRUE(passes::differentiate(model, sink));
     std::set<Symbol> names;
     for (const tensor::Node& node : model.nodes()) {
-      for (RegionId r = node.region; r.valid(); r = model.regions.parent(r)) names.insert(model.regions.name(r));
+      for (RegionId r = node.region; r.valid(); r = model.regions.parent(r))
+        names.insert(model.regions.name(r));
     }
     std::vector<Symbol> selected;
     for (const Symbol name : names) {
@@ -191,7 +206,8 @@ TEST(PlaceSums, KeepTermsAndDirections) {
     const std::vector<std::uint32_t> before = segments.segment_of;
     std::vector<passes::SegmentDevices> devices(segments.segments.size());
     const std::uint32_t several = static_cast<std::uint32_t>(random.between(1, 4));
-    for (passes::SegmentDevices& each : devices) each.number = static_cast<std::uint32_t>(random.below(several));
+    for (passes::SegmentDevices& each : devices)
+      each.number = static_cast<std::uint32_t>(random.below(several));
     const std::optional<Graph> other = passes::place_sums(model, segments, devices);
     const Graph& made = other ? *other : model;
     reordered_cases += other ? 1 : 0;
@@ -222,13 +238,15 @@ TEST(PlaceSums, KeepTermsAndDirections) {
         if (made.node(def).pass != Pass::F) {
           EXPECT_GE(segments.segment_of[def.index()], segments.segment_of[n]);
         }
-        if (node.op == tensor::Op::add && made.node(def).origin == node.origin) read_by_sum[def.index()] = true;
+        if (node.op == tensor::Op::add && made.node(def).origin == node.origin)
+          read_by_sum[def.index()] = true;
       }
     }
     for (std::size_t n = 0; n < made.nodes().size(); ++n) {
       const tensor::Node& node = made.nodes()[n];
       if (node.pass == Pass::F || node.op != tensor::Op::add || read_by_sum[n]) continue;
-      EXPECT_EQ(terms_of(made, made.result(node), node.origin), terms_of(model, model.result(model.nodes()[n]), node.origin));
+      EXPECT_EQ(terms_of(made, made.result(node), node.origin),
+                terms_of(model, model.result(model.nodes()[n]), node.origin));
     }
   });
   EXPECT_GT(reordered_cases, 0u);

@@ -48,12 +48,14 @@ std::vector<Access> accesses_of(const Dag& dag, const Role& role, const Action& 
       // A block that the device keeps.
       add(role.buffers[role.operands[next].buffer.index()].bytes, false, {});
     } else if (input.cls == EdgeClass::param) {
-      add(dag.param_types[dag.bodies[node.body.index()].inputs[input.port].param.index()].bytes(), false, {});
+      add(dag.param_types[dag.bodies[node.body.index()].inputs[input.port].param.index()].bytes(),
+          false, {});
     } else {
       add(dag.output_type(input.source).bytes(), false, input.source);
     }
   }
-  for (std::uint32_t i = 0; i < node.num_outputs; ++i) add(dag.output_type({action.node, i}).bytes(), true, {action.node, i});
+  for (std::uint32_t i = 0; i < node.num_outputs; ++i)
+    add(dag.output_type({action.node, i}).bytes(), true, {action.node, i});
   // Workspace, optimizer, scalars: the whole buffer.
   while (next < action.first_operand + action.num_operands) {
     const Buffer& buffer = role.buffers[role.operands[next].buffer.index()];
@@ -66,19 +68,25 @@ std::vector<Access> accesses_of(const Dag& dag, const Role& role, const Action& 
 /// follows at index n.
 class Before {
  public:
-  explicit Before(const Role& role) : n_(role.actions.size()), words_((2 * n_ + 63) / 64), rows_(2 * n_, std::vector<std::uint64_t>(words_, 0)) {
+  explicit Before(const Role& role)
+      : n_(role.actions.size()),
+        words_((2 * n_ + 63) / 64),
+        rows_(2 * n_, std::vector<std::uint64_t>(words_, 0)) {
     // Actions stand in issue order, so one pass over predecessors closes the relation.
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> at;
-    for (std::size_t a = 0; a < n_; ++a) at[{role.actions[a].stream.value(), role.actions[a].position}] = a;
+    for (std::size_t a = 0; a < n_; ++a)
+      at[{role.actions[a].stream.value(), role.actions[a].position}] = a;
     std::map<std::uint32_t, std::size_t> last;
     for (std::size_t x = 0; x < 2 * n_; ++x) {
       const Action& action = role.actions[x % n_];
-      if (const auto found = last.find(action.stream.value()); found != last.end()) add(found->second, x);
+      if (const auto found = last.find(action.stream.value()); found != last.end())
+        add(found->second, x);
       last[action.stream.value()] = x;
       for (std::uint32_t w = 0; w < action.num_waits; ++w) {
         const Wait& wait = role.waits[action.first_wait + w];
         if (wait.distance > x / n_) continue;
-        const std::size_t target = (x / n_ - wait.distance) * n_ + at.at({wait.stream.value(), wait.position});
+        const std::size_t target =
+            (x / n_ - wait.distance) * n_ + at.at({wait.stream.value(), wait.position});
         if (target >= x) forward_ = true;
         add(target, x);
       }
@@ -86,7 +94,9 @@ class Before {
   }
   /// Some wait is for a later action.
   bool forward() const { return forward_; }
-  bool operator()(std::size_t x, std::size_t y) const { return (rows_[y][x / 64] >> (x % 64) & 1) != 0; }
+  bool operator()(std::size_t x, std::size_t y) const {
+    return (rows_[y][x / 64] >> (x % 64) & 1) != 0;
+  }
 
  private:
   void add(std::size_t x, std::size_t y) {
@@ -98,18 +108,25 @@ class Before {
   bool forward_ = false;
 };
 
-std::string check_role(const Dag& dag, const Role& role, const std::vector<std::uint32_t>& position) {
+std::string check_role(const Dag& dag, const Role& role,
+                       const std::vector<std::uint32_t>& position) {
   const std::string name(dag.context->text(role.name));
   const std::size_t n = role.actions.size();
   std::map<std::uint32_t, std::uint32_t> count;
   for (std::size_t a = 0; a < n; ++a) {
     const Action& action = role.actions[a];
-    if (a > 0 && position[role.actions[a - 1].node.index()] >= position[action.node.index()]) return name + ": issue order differs from the global one";
-    if (count[action.stream.value()]++ != action.position) return name + ": positions do not count up";
-    if (action.stream != dag.node(action.node).stream) return name + ": an action is on another stream than its node";
+    if (a > 0 && position[role.actions[a - 1].node.index()] >= position[action.node.index()])
+      return name + ": issue order differs from the global one";
+    if (count[action.stream.value()]++ != action.position)
+      return name + ": positions do not count up";
+    if (action.stream != dag.node(action.node).stream)
+      return name + ": an action is on another stream than its node";
   }
   for (const Buffer& buffer : role.buffers) {
-    if (buffer.offset < 0 || buffer.offset % 64 != 0 || buffer.offset + buffer.bytes > (is_on_host(buffer.cls) ? role.host_bytes : role.arena_bytes)) return name + ": a buffer outside the arena";
+    if (buffer.offset < 0 || buffer.offset % 64 != 0 ||
+        buffer.offset + buffer.bytes >
+            (is_on_host(buffer.cls) ? role.host_bytes : role.arena_bytes))
+      return name + ": a buffer outside the arena";
   }
   if (role.live_bytes > role.arena_bytes) return name + ": more live than there is";
 
@@ -117,13 +134,16 @@ std::string check_role(const Dag& dag, const Role& role, const std::vector<std::
   if (before.forward()) return name + ": waits for a later action";
   std::vector<std::vector<Access>> accesses;
   for (const Action& action : role.actions) accesses.push_back(accesses_of(dag, role, action));
-  const auto text = [&](std::size_t x) { return dag.name(role.actions[x % n].node) + (x < n ? "" : "'"); };
+  const auto text = [&](std::size_t x) {
+    return dag.name(role.actions[x % n].node) + (x < n ? "" : "'");
+  };
   for (std::size_t y = 0; y < 2 * n; ++y) {
     for (std::size_t x = 0; x < y; ++x) {
       if (before(x, y) || before(y, x)) continue;
       for (const Access& a : accesses[x % n]) {
         for (const Access& b : accesses[y % n]) {
-          if (a.overlaps(b) && (a.write || b.write)) return name + ": " + text(x) + " and " + text(y) + " race";
+          if (a.overlaps(b) && (a.write || b.write))
+            return name + ": " + text(x) + " and " + text(y) + " race";
         }
       }
     }
@@ -145,18 +165,30 @@ std::string check_role(const Dag& dag, const Role& role, const std::vector<std::
       std::size_t last = 0;
       for (const Port maker : makers) {
         const std::size_t producer = n + at.at(maker.node);
-        if (!before(producer, reader)) return name + ": " + text(reader) + " does not wait for " + text(producer);
+        if (!before(producer, reader))
+          return name + ": " + text(reader) + " does not wait for " + text(producer);
         const std::vector<Access>& writes = accesses[producer % n];
-        const bool there = std::any_of(writes.begin(), writes.end(), [&](const Access& access) { return access.write && access.value == maker && access.begin == read.begin; });
-        if (!there) return name + ": " + text(reader) + " reads elsewhere than " + text(producer) + " writes";
+        const bool there = std::any_of(writes.begin(), writes.end(), [&](const Access& access) {
+          return access.write && access.value == maker && access.begin == read.begin;
+        });
+        if (!there)
+          return name + ": " + text(reader) + " reads elsewhere than " + text(producer) + " writes";
         last = std::max(last, producer);
       }
       for (std::size_t other = 0; other < 2 * n; ++other) {
-        const bool makes = other >= n && std::any_of(makers.begin(), makers.end(), [&](Port maker) { return maker.node == role.actions[other % n].node; });
-        if (makes || other == reader || before(other, n + at.at(makers.front().node)) || before(reader, other)) continue;
+        const bool makes = other >= n && std::any_of(makers.begin(), makers.end(), [&](Port maker) {
+                             return maker.node == role.actions[other % n].node;
+                           });
+        if (makes || other == reader || before(other, n + at.at(makers.front().node)) ||
+            before(reader, other))
+          continue;
         const std::vector<Access>& writes = accesses[other % n];
-        const bool over = std::any_of(writes.begin(), writes.end(), [&](const Access& access) { return access.write && access.overlaps(read); });
-        if (over) return name + ": " + text(other) + " overwrites what " + text(reader) + " reads from " + text(last);
+        const bool over = std::any_of(writes.begin(), writes.end(), [&](const Access& access) {
+          return access.write && access.overlaps(read);
+        });
+        if (over)
+          return name + ": " + text(other) + " overwrites what " + text(reader) + " reads from " +
+                 text(last);
       }
     }
   }
@@ -171,7 +203,9 @@ std::string check_role(const Dag& dag, const Role& role, const std::vector<std::
       if (body.outputs[i].kind != PortKind::grad) continue;
       const Operand& operand = role.operands[action.first_operand + inputs + i];
       bool& first = written[{operand.buffer.value(), operand.offset}];
-      if (operand.accumulate != first) return name + ": " + dag.name(action.node) + " adds where it should write, or the other way";
+      if (operand.accumulate != first)
+        return name + ": " + dag.name(action.node) +
+               " adds where it should write, or the other way";
       first = true;
     }
   }
@@ -200,10 +234,12 @@ std::string check_progress(const Dag& dag) {
       const Action& action = role.actions[a];
       const std::size_t id = base[r] + a;
       next[2 * id].push_back(2 * id + 1);
-      if (action.position > 0) next[2 * at.at({action.stream.value(), action.position - 1}) + 1].push_back(2 * id);
+      if (action.position > 0)
+        next[2 * at.at({action.stream.value(), action.position - 1}) + 1].push_back(2 * id);
       for (std::uint32_t w = 0; w < action.num_waits; ++w) {
         const Wait& wait = role.waits[action.first_wait + w];
-        if (wait.distance == 0) next[2 * at.at({wait.stream.value(), wait.position}) + 1].push_back(2 * id);
+        if (wait.distance == 0)
+          next[2 * at.at({wait.stream.value(), wait.position}) + 1].push_back(2 * id);
       }
     }
   }
@@ -219,17 +255,23 @@ std::string check_progress(const Dag& dag) {
   std::vector<std::uint32_t> position = positions(dag);
   for (const Communicator& communicator : plan.communicators) {
     for (std::size_t j = 1; j < communicator.comms.size(); ++j) {
-      const auto front = [&](std::size_t i) { return position[dag.comms[communicator.comms[i].index()].members.front().index()]; };
-      if (front(j - 1) >= front(j)) return "a communicator's operations do not stand in the global order";
+      const auto front = [&](std::size_t i) {
+        return position[dag.comms[communicator.comms[i].index()].members.front().index()];
+      };
+      if (front(j - 1) >= front(j))
+        return "a communicator's operations do not stand in the global order";
     }
     if (communicator.kind != Communicator::Kind::pair) continue;
     for (std::size_t j = communicator.window; j < communicator.comms.size(); ++j) {
       const NodeId recv = dag.comms[communicator.comms[j].index()].members.back();
-      const NodeId earlier = dag.comms[communicator.comms[j - communicator.window].index()].members.back();
+      const NodeId earlier =
+          dag.comms[communicator.comms[j - communicator.window].index()].members.back();
       NodeId reader;
       for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
         for (const Input& input : dag.inputs_of(dag.nodes[i])) {
-          if (input.source.node == earlier && input.cls != EdgeClass::param && (!reader.valid() || position[i] < position[reader.index()])) reader = NodeId::at(i);
+          if (input.source.node == earlier && input.cls != EdgeClass::param &&
+              (!reader.valid() || position[i] < position[reader.index()]))
+            reader = NodeId::at(i);
         }
       }
       if (!reader.valid()) continue;
@@ -261,30 +303,37 @@ std::string check_progress(const Dag& dag) {
 }  // namespace
 
 std::string check_order(const Dag& dag) {
-  if (dag.order.size() != dag.nodes.size()) return "the order has another number of nodes than the DAG";
+  if (dag.order.size() != dag.nodes.size())
+    return "the order has another number of nodes than the DAG";
   const std::vector<std::uint32_t> position = positions(dag);
   for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
     if (position[i] == kNone) return dag.name(NodeId::at(i)) + " is not in the order";
     std::uint32_t last = 0, port = kNone, latest = 0;
     for (const Input& input : dag.inputs_of(dag.nodes[i])) {
       if (input.cls == EdgeClass::param) continue;
-      if (position[input.source.node.index()] >= position[i]) return dag.name(NodeId::at(i)) + " stands before " + dag.name(input.source.node);
-      if (input.port == port && position[input.source.node.index()] < last) return dag.name(NodeId::at(i)) + ": contributions out of order";
+      if (position[input.source.node.index()] >= position[i])
+        return dag.name(NodeId::at(i)) + " stands before " + dag.name(input.source.node);
+      if (input.port == port && position[input.source.node.index()] < last)
+        return dag.name(NodeId::at(i)) + ": contributions out of order";
       port = input.port;
       last = position[input.source.node.index()];
       latest = std::max(latest, last);
     }
-    if (dag.nodes[i].stream.valid() == adds_in_place(dag.nodes[i].kind)) return dag.name(NodeId::at(i)) + " has no stream, or should have none";
+    if (dag.nodes[i].stream.valid() == adds_in_place(dag.nodes[i].kind))
+      return dag.name(NodeId::at(i)) + " has no stream, or should have none";
     for (std::uint32_t p = latest + 1; p < position[i] && adds_in_place(dag.nodes[i].kind); ++p) {
-      if (!adds_in_place(dag.node(dag.order[p]).kind)) return dag.name(NodeId::at(i)) + " stands apart from its last term";
+      if (!adds_in_place(dag.node(dag.order[p]).kind))
+        return dag.name(NodeId::at(i)) + " stands apart from its last term";
     }
   }
   for (const auto& [before, after] : dag.temporal) {
-    if (position[before.index()] >= position[after.index()]) return dag.name(after) + " stands before " + dag.name(before);
+    if (position[before.index()] >= position[after.index()])
+      return dag.name(after) + " stands before " + dag.name(before);
   }
   for (const Comm& comm : dag.comms) {
     for (std::size_t i = 1; i < comm.members.size(); ++i) {
-      if (position[comm.members[i].index()] != position[comm.members[0].index()] + i) return dag.name(comm.members[i]) + " stands apart from " + dag.name(comm.members[0]);
+      if (position[comm.members[i].index()] != position[comm.members[0].index()] + i)
+        return dag.name(comm.members[i]) + " stands apart from " + dag.name(comm.members[0]);
     }
   }
   return "";

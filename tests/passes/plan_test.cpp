@@ -24,12 +24,17 @@ struct Drawn {
     passes::Options options;
     options.forward_only = forward_only;
     options.workspace_bytes = [](const dag::Dag& dag, const dag::Node& node) {
-      return runs_body(node.kind) ? static_cast<std::int64_t>(dag.bodies[node.body.index()].graph.nodes().size() % 3) * 100 : std::int64_t{64};
+      return runs_body(node.kind) ? static_cast<std::int64_t>(
+                                        dag.bodies[node.body.index()].graph.nodes().size() % 3) *
+                                        100
+                                  : std::int64_t{64};
     };
     return test::compile(model, program.strategy, sink, options);
   }
   /// No error; warnings there may be, of work that is repeated.
-  std::string reports() const { return render_text(sink.sorted(), context.locations.files()) + program.source; }
+  std::string reports() const {
+    return render_text(sink.sorted(), context.locations.files()) + program.source;
+  }
 };
 
 TEST(Plan, RandomProgramsHoldByDefinition) {
@@ -49,7 +54,8 @@ TEST(Plan, RandomProgramsHoldByDefinition) {
     const std::optional<dag::Dag> again = dag::parse(text, context, sink);
     ASSERT_TRUE(again) << render_text(sink.sorted(), context.locations.files());
     EXPECT_EQ(dag::print(*again), text);
-    EXPECT_TRUE(verify::verify(*again, sink)) << render_text(sink.sorted(), context.locations.files());
+    EXPECT_TRUE(verify::verify(*again, sink))
+        << render_text(sink.sorted(), context.locations.files());
   });
 }
 

@@ -20,7 +20,9 @@ struct Fixture {
     dag.mesh.name = context.symbol("cluster");
     for (const auto& [name, size] : axes) dag.mesh.axes.push_back({context.symbol(name), size});
   }
-  DeviceSetId set(std::vector<std::int32_t> at) { return dag.device_sets.intern(DeviceSet{std::move(at)}); }
+  DeviceSetId set(std::vector<std::int32_t> at) {
+    return dag.device_sets.intern(DeviceSet{std::move(at)});
+  }
 };
 
 TEST(roles, one_per_stage_whatever_the_replicas) {
@@ -62,7 +64,9 @@ TEST(roles, devices_of_one_role_lie_in_the_same_sets) {
     std::vector<DeviceSetId> sets;
     for (std::uint64_t i = random.below(6); i > 0; --i) {
       std::vector<std::int32_t> at;
-      for (const MeshAxis& axis : fixture.dag.mesh.axes) at.push_back(random.chance(0.4) ? kWhole : static_cast<std::int32_t>(random.below(axis.size)));
+      for (const MeshAxis& axis : fixture.dag.mesh.axes)
+        at.push_back(random.chance(0.4) ? kWhole
+                                        : static_cast<std::int32_t>(random.below(axis.size)));
       sets.push_back(fixture.set(at));
     }
     const RoleTable roles(fixture.dag, sets);
@@ -75,10 +79,12 @@ TEST(roles, devices_of_one_role_lie_in_the_same_sets) {
       ASSERT_LT(role, roles.size());
       inhabited[role] = true;
       for (const DeviceSetId set : sets) {
-        ASSERT_EQ(roles.in(set, role), fixture.dag.device_sets[set].contains_device(coordinates)) << "rank " << rank;
+        ASSERT_EQ(roles.in(set, role), fixture.dag.device_sets[set].contains_device(coordinates))
+            << "rank " << rank;
       }
     }
-    for (std::size_t role = 0; role < roles.size(); ++role) EXPECT_TRUE(inhabited[role]) << "role " << role;
+    for (std::size_t role = 0; role < roles.size(); ++role)
+      EXPECT_TRUE(inhabited[role]) << "role " << role;
   });
 }
 

@@ -14,10 +14,10 @@ namespace {
 struct Bytes {
   // of one device of the first stage, at rest
   std::int64_t parameters = 0, gradients = 0, optimizer = 0;
-  std::int64_t sums = 0, gathers = 0;                         // sent for buckets by all devices
+  std::int64_t sums = 0, gathers = 0;  // sent for buckets by all devices
   // The most that lives of them at once there, and.
   std::int64_t unreduced = 0, gathered = 0;
-  std::int64_t largest = 0;                                   // the largest of the whole buckets
+  std::int64_t largest = 0;  // the largest of the whole buckets
 };
 
 /// The most bytes of buffers of a class that live at one action.
@@ -27,7 +27,8 @@ std::int64_t most_of(const dag::Role& role, dag::BufferClass cls) {
     if (role.buffers[b].cls != cls) continue;
     std::size_t first = role.actions.size(), last = 0;
     for (std::size_t a = 0; a < role.actions.size(); ++a) {
-      for (std::uint32_t o = role.actions[a].first_operand; o < role.actions[a].first_operand + role.actions[a].num_operands; ++o) {
+      for (std::uint32_t o = role.actions[a].first_operand;
+           o < role.actions[a].first_operand + role.actions[a].num_operands; ++o) {
         if (role.operands[o].buffer.value() != b) continue;
         first = std::min(first, a);
         last = a;
@@ -42,7 +43,8 @@ std::int64_t most_of(const dag::Role& role, dag::BufferClass cls) {
 }
 
 /// Two stages of k replicas under 1F1B with two microbatches, adamw, in small buckets.
-Bytes planned_bytes(std::uint32_t k, std::uint32_t zero, std::optional<std::uint32_t> prefetch = {}) {
+Bytes planned_bytes(std::uint32_t k, std::uint32_t zero,
+                    std::optional<std::uint32_t> prefetch = {}) {
   Context context;
   DiagnosticSink sink(context.locations);
   StrategyBuilder build(context, {{"pp", 2}, {"dp", k}});
@@ -51,7 +53,8 @@ Bytes planned_bytes(std::uint32_t k, std::uint32_t zero, std::optional<std::uint
     if (auto* replicate = std::get_if<directive::Replicate>(&each)) replicate->prefetch = prefetch;
   }
   build.edit().settings.optimizer->kind = directive::Optimizer::Kind::adamw;
-  tensor::Graph model = small_gpt(context, {.layers = 2, .batch = std::int64_t{2} * k, .seq = 3, .dim = 8});
+  tensor::Graph model =
+      small_gpt(context, {.layers = 2, .batch = std::int64_t{2} * k, .seq = 3, .dim = 8});
   passes::Options checked;
   checked.verify_each = true;
   const std::optional<dag::Dag> dag = test::compile(model, build.strategy(), sink, checked);
@@ -63,7 +66,8 @@ Bytes planned_bytes(std::uint32_t k, std::uint32_t zero, std::optional<std::uint
     if (buffer.cls == dag::BufferClass::parameters) bytes.parameters += buffer.bytes;
     if (buffer.cls == dag::BufferClass::gradients) bytes.gradients += buffer.bytes;
     if (buffer.cls == dag::BufferClass::optimizer) bytes.optimizer += buffer.bytes;
-    if (buffer.cls == dag::BufferClass::unreduced || buffer.cls == dag::BufferClass::gathered) bytes.largest = std::max(bytes.largest, buffer.bytes);
+    if (buffer.cls == dag::BufferClass::unreduced || buffer.cls == dag::BufferClass::gathered)
+      bytes.largest = std::max(bytes.largest, buffer.bytes);
   }
   bytes.unreduced = most_of(role, dag::BufferClass::unreduced);
   bytes.gathered = most_of(role, dag::BufferClass::gathered);
@@ -89,7 +93,8 @@ TEST(Shares, BytesAreThoseOfTheFormulas) {
     EXPECT_EQ(whole.gathers, 0);
     EXPECT_EQ(shares.gathers, shares.sums);
     EXPECT_GE(shares.sums + shares.gathers, whole.sums);
-    EXPECT_LE(static_cast<double>(shares.sums + shares.gathers), 1.5 * static_cast<double>(whole.sums));
+    EXPECT_LE(static_cast<double>(shares.sums + shares.gathers),
+              1.5 * static_cast<double>(whole.sums));
   }
 }
 
@@ -119,7 +124,8 @@ TEST(Shares, GradientsAndParametersAreShardedToo) {
 }
 
 TEST(Shares, GathersAheadCostMemoryAndNoTraffic) {
-  const Bytes none = planned_bytes(2, 3, 0), one = planned_bytes(2, 3, 1), all = planned_bytes(2, 3, 100);
+  const Bytes none = planned_bytes(2, 3, 0), one = planned_bytes(2, 3, 1),
+              all = planned_bytes(2, 3, 100);
   EXPECT_GT(one.gathered, none.gathered);
   EXPECT_LE(one.gathers, none.gathers);
   // With so large a prefetch all gathers stand at the start of the step, and each gathered

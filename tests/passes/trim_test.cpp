@@ -19,7 +19,8 @@ class OrderText {
   std::uint32_t op(std::initializer_list<std::uint32_t> indices) {
     const auto first = static_cast<std::uint32_t>(order.ops.size());
     for (const std::uint32_t index : indices) {
-      order.ops.push_back({Pass::F, CommClass::none, static_cast<std::uint32_t>(order.coordinates.size()), 1, {}});
+      order.ops.push_back(
+          {Pass::F, CommClass::none, static_cast<std::uint32_t>(order.coordinates.size()), 1, {}});
       order.coordinates.push_back({.name = dim_, .index = index});
     }
     return add({OrderStep::Kind::op, first, static_cast<std::uint32_t>(indices.size()), {}});
@@ -30,7 +31,10 @@ class OrderText {
     return add({kind, first, static_cast<std::uint32_t>(steps.size()), {}});
   }
   void rank(std::initializer_list<std::uint32_t> steps) {
-    order.ranks.push_back({DeviceSetId(0), static_cast<std::uint32_t>(order.children.size()), static_cast<std::uint32_t>(steps.size()), {}});
+    order.ranks.push_back({DeviceSetId(0),
+                           static_cast<std::uint32_t>(order.children.size()),
+                           static_cast<std::uint32_t>(steps.size()),
+                           {}});
     order.children.insert(order.children.end(), steps);
   }
   Order order;
@@ -46,17 +50,22 @@ class OrderText {
 std::string text_of(const Order& order, const OrderStep& step) {
   std::string text;
   if (step.kind == OrderStep::Kind::op) {
-    for (std::uint32_t i = 0; i < step.count; ++i) text += (i > 0 ? "+" : "") + std::to_string(order.coordinates[order.ops[step.first + i].first_coordinate].index);
+    for (std::uint32_t i = 0; i < step.count; ++i)
+      text += (i > 0 ? "+" : "") +
+              std::to_string(order.coordinates[order.ops[step.first + i].first_coordinate].index);
     return text;
   }
-  for (std::uint32_t i = 0; i < step.count; ++i) text += (i > 0 ? (step.kind == OrderStep::Kind::group ? "&" : ";") : "") + text_of(order, order.steps[order.children[step.first + i]]);
+  for (std::uint32_t i = 0; i < step.count; ++i)
+    text += (i > 0 ? (step.kind == OrderStep::Kind::group ? "&" : ";") : "") +
+            text_of(order, order.steps[order.children[step.first + i]]);
   return "{" + text + "}";
 }
 
 std::string text_of(const Order& order) {
   std::string text;
   for (const RankSteps& rank : order.ranks) {
-    for (std::uint32_t i = 0; i < rank.num_steps; ++i) text += (i > 0 ? " " : "") + text_of(order, order.steps[order.children[rank.first_step + i]]);
+    for (std::uint32_t i = 0; i < rank.num_steps; ++i)
+      text += (i > 0 ? " " : "") + text_of(order, order.steps[order.children[rank.first_step + i]]);
     text += "\n";
   }
   return text;
@@ -65,7 +74,9 @@ std::string text_of(const Order& order) {
 OrderText sample(Symbol dim) {
   OrderText text(dim);
   const auto group = text.several(OrderStep::Kind::group, {text.op({7}), text.op({1})});
-  const auto nested = text.several(OrderStep::Kind::sequence, {text.op({8}), text.several(OrderStep::Kind::sequence, {text.op({9})})});
+  const auto nested =
+      text.several(OrderStep::Kind::sequence,
+                   {text.op({8}), text.several(OrderStep::Kind::sequence, {text.op({9})})});
   text.rank({text.op({0}), group, nested, text.op({2, 6, 3})});
   text.rank({text.op({5})});
   return text;
@@ -82,7 +93,8 @@ TEST(Trim, LeavesWhatIsBelowTheBound) {
   EXPECT_EQ(text_of(trim(order, mb, 6)), "0 {1} 2+3\n5\n");
   EXPECT_EQ(text_of(trim(order, mb, 0)), "\n\n");
   for (std::uint32_t a = 0; a < 11; ++a) {
-    for (std::uint32_t b = 0; b < 11; ++b) EXPECT_EQ(text_of(trim(trim(order, mb, a), mb, b)), text_of(trim(order, mb, std::min(a, b))));
+    for (std::uint32_t b = 0; b < 11; ++b)
+      EXPECT_EQ(text_of(trim(trim(order, mb, a), mb, b)), text_of(trim(order, mb, std::min(a, b))));
   }
 }
 

@@ -16,12 +16,15 @@ namespace {
 constexpr double kBound = 1e-10;
 
 /// Integers are below `classes`.
-std::vector<Array> random_values(const tensor::Graph& model, bool params, std::uint64_t classes, Random& random) {
+std::vector<Array> random_values(const tensor::Graph& model, bool params, std::uint64_t classes,
+                                 Random& random) {
   std::vector<Array> values;
   const auto add = [&](tensor::ValueId value) {
     Array array{model.type(value), {}};
     for (std::int64_t i = 0; i < array.type.elements(); ++i) {
-      array.data.push_back(tensor::is_floating(array.type.dtype) ? 2 * random.unit() - 1 : static_cast<double>(random.below(classes)));
+      array.data.push_back(tensor::is_floating(array.type.dtype)
+                               ? 2 * random.unit() - 1
+                               : static_cast<double>(random.below(classes)));
     }
     values.push_back(std::move(array));
   };
@@ -43,13 +46,18 @@ double distance(const Array& a, const Array& b) {
 }
 
 /// Compiles, runs on every device, and compares with the model itself.
-void expect_same_values(Context& context, const tensor::Graph& lowered, const directive::Strategy& strategy, Random& random) {
+void expect_same_values(Context& context, const tensor::Graph& lowered,
+                        const directive::Strategy& strategy, Random& random) {
   DiagnosticSink sink(context.locations);
   const std::optional<passes::Prepared> prepared = passes::prepare(lowered, strategy, sink);
   ASSERT_TRUE(prepared) << render_text(sink.sorted(), context.locations.files());
   const tensor::Graph& model = prepared->model;
-  const std::uint64_t classes = strategy.settings.data ? std::max<std::uint64_t>(1, static_cast<std::uint64_t>(strategy.settings.data->classes)) : 7;
-  const std::vector<Array> inputs = random_values(model, false, classes, random), params = random_values(model, true, classes, random);
+  const std::uint64_t classes =
+      strategy.settings.data
+          ? std::max<std::uint64_t>(1, static_cast<std::uint64_t>(strategy.settings.data->classes))
+          : 7;
+  const std::vector<Array> inputs = random_values(model, false, classes, random),
+                           params = random_values(model, true, classes, random);
   passes::Options options;
   options.stop_at = dag::Level::communicating;
   options.verify_each = true;
@@ -73,13 +81,16 @@ void expect_same_values(Context& context, const tensor::Graph& lowered, const di
   for (std::uint64_t rank = 0; rank < dag->mesh.devices(); ++rank) {
     for (const auto& [param, gradient] : run.gradients(rank)) {
       updated[param.index()] = true;
-      EXPECT_LE(distance(gradient, gradients[param.index()]), kBound) << context.text(model.params[param.index()].name) << " on rank " << rank;
+      EXPECT_LE(distance(gradient, gradients[param.index()]), kBound)
+          << context.text(model.params[param.index()].name) << " on rank " << rank;
     }
   }
-  for (std::size_t p = 0; p < params.size(); ++p) EXPECT_NE(updated[p], model.params[p].frozen) << context.text(model.params[p].name);
+  for (std::size_t p = 0; p < params.size(); ++p)
+    EXPECT_NE(updated[p], model.params[p].frozen) << context.text(model.params[p].name);
   for (std::size_t l = 0; l < model.losses.size(); ++l) {
     const tensor::Loss& loss = model.losses[l];
-    const double count = loss.mask ? std::max(1.0, reference.get(loss.mask->count).data[0]) : static_cast<double>(loss.count);
+    const double count = loss.mask ? std::max(1.0, reference.get(loss.mask->count).data[0])
+                                   : static_cast<double>(loss.count);
     const double expected = reference.get(loss.sum).data[0] / count;
     EXPECT_NEAR(run.loss(tensor::LossId::at(l)), expected, kBound);
   }
@@ -93,10 +104,12 @@ void expect_same_values(Context& context, const tensor::Graph& lowered, const di
   ASSERT_EQ(dag::sample_weight(*forward), tensor::InputId::at(inputs.size()));
   const tensor::Type& weights = forward->input_types.back();
   std::vector<Array> weighed = inputs;
-  weighed.push_back({weights, std::vector<double>(static_cast<std::size_t>(weights.elements()), 1)});
+  weighed.push_back(
+      {weights, std::vector<double>(static_cast<std::size_t>(weights.elements()), 1)});
   DagRun evaluation(*forward, weighed, params);
   evaluation.run_all();
-  for (std::size_t l = 0; l < model.losses.size(); ++l) EXPECT_NEAR(evaluation.loss(tensor::LossId::at(l)), run.loss(tensor::LossId::at(l)), kBound);
+  for (std::size_t l = 0; l < model.losses.size(); ++l)
+    EXPECT_NEAR(evaluation.loss(tensor::LossId::at(l)), run.loss(tensor::LossId::at(l)), kBound);
   ASSERT_EQ(forward->buckets.size(), dag->buckets.size());
   for (std::size_t b = 0; b < dag->buckets.size(); ++b) {
     EXPECT_EQ(forward->buckets[b].params, dag->buckets[b].params);

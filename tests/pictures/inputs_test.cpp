@@ -38,7 +38,8 @@ TEST(Inputs, AnEntryReadsWhatItsOwnRankMade) {
   ASSERT_TRUE(subject) << render_text(sink.sorted(), compilation.context().locations.files());
   const auto dag = compilation.compile(*subject, {}, sink);
   ASSERT_TRUE(dag) << render_text(sink.sorted(), compilation.context().locations.files());
-  const pictures::Picture picture = pictures::make_picture("rows", *passes::simulate_operations(*dag, {}, sink), &*dag, compilation.context().locations);
+  const pictures::Picture picture = pictures::make_picture(
+      "rows", *passes::simulate_operations(*dag, {}, sink), &*dag, compilation.context().locations);
   const passes::Timeline& timeline = picture.timeline;
   ASSERT_EQ(timeline.ranks.size(), 4u);
   std::size_t own = 0;
@@ -46,7 +47,8 @@ TEST(Inputs, AnEntryReadsWhatItsOwnRankMade) {
     for (std::uint32_t e = lane.first; e < lane.end; ++e) {
       for (const std::uint32_t from : picture.inputs_of(e)) {
         if (timeline.operation_of(from).stage != timeline.operation_of(e).stage) continue;
-        EXPECT_TRUE(from >= lane.first && from < lane.end) << timeline.label(timeline.operation_of(e));
+        EXPECT_TRUE(from >= lane.first && from < lane.end)
+            << timeline.label(timeline.operation_of(e));
         ++own;
       }
     }

@@ -11,12 +11,16 @@ namespace piper::test {
 namespace {
 
 std::string line_of(int step, const std::string& loss) {
-  return "{\"schema\":1,\"phase\":\"training\",\"step\":" + std::to_string(step) + ",\"loss\":" + loss + ",\"norm\":1.5,\"lr\":0.1,\"seconds\":0.5,\"tokens_per_second\":100}\n";
+  return "{\"schema\":1,\"phase\":\"training\",\"step\":" + std::to_string(step) +
+         ",\"loss\":" + loss +
+         ",\"norm\":1.5,\"lr\":0.1,\"seconds\":0.5,\"tokens_per_second\":100}\n";
 }
 
 /// A batch of held-out data with one loss, of which `count` elements add up to `sum`.
 std::string held_out_line(int step, const std::string& sum, const std::string& count) {
-  return "{\"phase\":\"evaluation\",\"step\":" + std::to_string(step) + ",\"loss\":1,\"microbatches\":{\"l\":[" + sum + ",0]},\"counts\":{\"l\":" + count + "},\"samples\":2}\n";
+  return "{\"phase\":\"evaluation\",\"step\":" + std::to_string(step) +
+         ",\"loss\":1,\"microbatches\":{\"l\":[" + sum + ",0]},\"counts\":{\"l\":" + count +
+         "},\"samples\":2}\n";
 }
 
 TEST(Metrics, EachElementOfHeldOutDataCountsAlike) {
@@ -51,13 +55,16 @@ TEST(Metrics, BrokenLinesAreLeftOut) {
       {"{\"phase\":\"training\",\"step\":0,\"loss\":2}", "it has no `step` from 1 on"},
       {"{\"phase\":\"training\",\"step\":\"1\",\"loss\":2}", "it has no `step` from 1 on"},
       {"{\"phase\":\"training\",\"step\":4}", "it has no `loss`"},
-      {"{\"phase\":\"evaluation\",\"step\":4,\"loss\":1}", "it has no `microbatches`, `counts` and `samples`"},
-      {"{\"phase\":\"evaluation\",\"step\":4,\"loss\":1,\"microbatches\":{\"l\":[1]},\"counts\":{\"k\":1}}", "it has no `microbatches`, `counts` and `samples`"},
+      {"{\"phase\":\"evaluation\",\"step\":4,\"loss\":1}",
+       "it has no `microbatches`, `counts` and `samples`"},
+      {"{\"phase\":\"evaluation\",\"step\":4,\"loss\":1,\"microbatches\":{\"l\":[1]},\"counts\":{\"k\":1}}",
+       "it has no `microbatches`, `counts` and `samples`"},
       {std::string("\0\xff", 2), "it is no JSON"},
   };
   for (const Case& each : cases) {
     pictures::Metrics metrics;
-    const auto broken = pictures::read_metrics(line_of(1, "2.5") + each.line + "\n\n" + line_of(2, "2.25") + each.line, metrics);
+    const auto broken = pictures::read_metrics(
+        line_of(1, "2.5") + each.line + "\n\n" + line_of(2, "2.25") + each.line, metrics);
     EXPECT_EQ(metrics.training.size(), 2u) << each.line;
     ASSERT_EQ(broken.size(), 2u) << each.line;
     EXPECT_EQ(broken[0].reason, each.reason);
@@ -70,20 +77,32 @@ TEST(Metrics, BrokenLinesAreLeftOut) {
 
 TEST(Metrics, StepsAscendAndTheLastLineOfAStepCounts) {
   pictures::Metrics metrics;
-  EXPECT_TRUE(pictures::read_metrics(line_of(1, "4") + line_of(2, "3") + line_of(3, "9") + line_of(2, "2") + line_of(3, "null") + held_out_line(1, "7", "1"), metrics).empty());
+  EXPECT_TRUE(pictures::read_metrics(line_of(1, "4") + line_of(2, "3") + line_of(3, "9") +
+                                         line_of(2, "2") + line_of(3, "null") +
+                                         held_out_line(1, "7", "1"),
+                                     metrics)
+                  .empty());
   ASSERT_EQ(metrics.training.size(), 3u);
   EXPECT_EQ(metrics.training[1].loss, 2);
   EXPECT_FALSE(metrics.training[2].loss);
   EXPECT_EQ(metrics.held_out.size(), 1u);
-  EXPECT_EQ(pictures::metrics_text(metrics, "loss", {}).find("3 steps in 1.5 s, 100 tokens/s, loss 4.0000 -> 2.0000, least 2.0000 at step 2, 1 without a finite loss\n") == std::string::npos, false);
+  EXPECT_EQ(
+      pictures::metrics_text(metrics, "loss", {})
+              .find(
+                  "3 steps in 1.5 s, 100 tokens/s, loss 4.0000 -> 2.0000, least 2.0000 at step 2, 1 without a finite loss\n") ==
+          std::string::npos,
+      false);
 }
 
 TEST(Metrics, AreDrawnWhateverTheyAre) {
-  for (const std::string& text : {line_of(1, "2"), line_of(1, "2") + line_of(2, "2"), line_of(1, "null"), line_of(1, "1e300") + line_of(2, "-1e300"), held_out_line(5, "1", "1"),
-                                  line_of(1, "3") + line_of(2, "null") + line_of(1000000, "1e-9")}) {
+  for (const std::string& text :
+       {line_of(1, "2"), line_of(1, "2") + line_of(2, "2"), line_of(1, "null"),
+        line_of(1, "1e300") + line_of(2, "-1e300"), held_out_line(5, "1", "1"),
+        line_of(1, "3") + line_of(2, "null") + line_of(1000000, "1e-9")}) {
     pictures::Metrics metrics;
     EXPECT_TRUE(pictures::read_metrics(text, metrics).empty());
-    for (const std::size_t columns : {0, 1, 12, 80}) EXPECT_FALSE(pictures::metrics_text(metrics, "loss", {columns, columns == 80}).empty());
+    for (const std::size_t columns : {0, 1, 12, 80})
+      EXPECT_FALSE(pictures::metrics_text(metrics, "loss", {columns, columns == 80}).empty());
     std::string error;
     const std::string svg = pictures::metrics_svg(metrics, "a < b");
     EXPECT_TRUE(read_xml(svg, error)) << error;
@@ -108,20 +127,25 @@ pictures::MetricsStep step_of(std::int64_t step, double loss) {
 
 TEST(Metrics, ImagesOfLongRunsKeepWhatCanBeSeen) {
   pictures::Metrics metrics;
-  for (std::int64_t step = 1; step <= 20; ++step) metrics.training.push_back(step_of(step, 1.0 / static_cast<double>(step)));
+  for (std::int64_t step = 1; step <= 20; ++step)
+    metrics.training.push_back(step_of(step, 1.0 / static_cast<double>(step)));
   const std::string small = path_of(pictures::metrics_svg(metrics, "run"));
   EXPECT_EQ(std::count(small.begin(), small.end(), 'L'), 19);
 
   metrics.training.clear();
   for (std::int64_t step = 1; step <= 200000; ++step) {
     if (step > 50000 && step <= 52000) continue;
-    metrics.training.push_back(step_of(step, step == 100001 ? 9.0 : step == 150001 ? -1.0 : 2.0 + static_cast<double>(step % 7) / 10));
+    metrics.training.push_back(step_of(step, step == 100001 ? 9.0
+                                             : step == 150001
+                                                 ? -1.0
+                                                 : 2.0 + static_cast<double>(step % 7) / 10));
   }
   const std::string svg = pictures::metrics_svg(metrics, "run"), path = path_of(svg);
   EXPECT_LT(svg.size(), 200000u);
   EXPECT_EQ(std::count(path.begin(), path.end(), 'M'), 2);
   // The greatest and the least of all.
-  for (const char* height : {" 40L", " 360L"}) EXPECT_NE(path.find(height), std::string::npos) << height;
+  for (const char* height : {" 40L", " 360L"})
+    EXPECT_NE(path.find(height), std::string::npos) << height;
 }
 
 }  // namespace

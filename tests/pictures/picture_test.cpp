@@ -46,7 +46,9 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 std::size_t count(std::string_view text, std::string_view what) {
   std::size_t found = 0;
-  for (std::size_t at = text.find(what); at != std::string_view::npos; at = text.find(what, at + what.size())) ++found;
+  for (std::size_t at = text.find(what); at != std::string_view::npos;
+       at = text.find(what, at + what.size()))
+    ++found;
   return found;
 }
 
@@ -65,7 +67,8 @@ std::vector<double> unpack(std::string_view bytes, const llvm::json::Object& pla
       value |= std::uint64_t{byte & 127} << shift;
       shift += 7;
     } while (byte > 127);
-    before += value % 2 ? -static_cast<std::int64_t>(value / 2) - 1 : static_cast<std::int64_t>(value / 2);
+    before += value % 2 ? -static_cast<std::int64_t>(value / 2) - 1
+                        : static_cast<std::int64_t>(value / 2);
     out.push_back(static_cast<double>(before) * place.getNumber("tick").value_or(1));
   }
   return out;
@@ -76,41 +79,56 @@ std::string inflated(llvm::StringRef blob, llvm::StringRef encoding) {
   EXPECT_FALSE(static_cast<bool>(llvm::decodeBase64(blob, raw)));
   if (encoding == "raw") return {raw.begin(), raw.end()};
   llvm::SmallVector<std::uint8_t> bytes;
-  EXPECT_FALSE(static_cast<bool>(
-      llvm::compression::zlib::decompress(llvm::ArrayRef(reinterpret_cast<const std::uint8_t*>(raw.data()), raw.size()), bytes, std::size_t{64} << 20)));
+  EXPECT_FALSE(static_cast<bool>(llvm::compression::zlib::decompress(
+      llvm::ArrayRef(reinterpret_cast<const std::uint8_t*>(raw.data()), raw.size()), bytes,
+      std::size_t{64} << 20)));
   return {bytes.begin(), bytes.end()};
 }
 
 std::vector<std::string> unpack_texts(const std::string& bytes, const llvm::json::Object& place) {
   std::vector<std::string> texts;
-  const std::size_t first = static_cast<std::size_t>(*place.getInteger("at")), end = first + static_cast<std::size_t>(*place.getInteger("size"));
-  for (std::size_t at = first; at < end; at += texts.back().size() + 1) texts.emplace_back(bytes.c_str() + at);
+  const std::size_t first = static_cast<std::size_t>(*place.getInteger("at")),
+                    end = first + static_cast<std::size_t>(*place.getInteger("size"));
+  for (std::size_t at = first; at < end; at += texts.back().size() + 1)
+    texts.emplace_back(bytes.c_str() + at);
   return texts;
 }
 
 TEST(Packed, TextsReadBackAsTheyWere) {
-  const std::vector<std::vector<std::string>> all = {{}, {""}, {"stage[0]", "", "a/b.pipe:3"}, {"\u00e9"}};
+  const std::vector<std::vector<std::string>> all = {
+      {}, {""}, {"stage[0]", "", "a/b.pipe:3"}, {"\u00e9"}};
   pictures::Packer packer;
   packer.add(std::vector<std::int64_t>{1, 2, 3});
   std::vector<llvm::json::Object> places;
   for (const auto& texts : all) places.push_back(packer.add_texts(texts));
   const std::string bytes = inflated(packer.text(), packer.encoding());
-  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(unpack_texts(bytes, places[i]), all[i]) << i;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    EXPECT_EQ(unpack_texts(bytes, places[i]), all[i]) << i;
 }
 
 TEST(Packed, ReadsBackAsItWas) {
-  const std::vector<std::vector<std::int64_t>> integers = {{}, {0}, {5, -5, 5}, {0, 1, 63, 64, 127, 128, -1, -64, -65}, {(std::int64_t{1} << 52), -(std::int64_t{1} << 52), 0}};
-  const std::vector<std::vector<double>> times = {{}, {0, 0}, {0, 1, 2.5, 1e6}, {0.1, 0.3, 12.7}, {1e-10, 3e-10}, {1.0 / 3, 2.0 / 7, 1e3}, {1e-6, 5}};
+  const std::vector<std::vector<std::int64_t>> integers = {
+      {},
+      {0},
+      {5, -5, 5},
+      {0, 1, 63, 64, 127, 128, -1, -64, -65},
+      {(std::int64_t{1} << 52), -(std::int64_t{1} << 52), 0}};
+  const std::vector<std::vector<double>> times = {
+      {},       {0, 0}, {0, 1, 2.5, 1e6}, {0.1, 0.3, 12.7}, {1e-10, 3e-10}, {1.0 / 3, 2.0 / 7, 1e3},
+      {1e-6, 5}};
   pictures::Packer packer;
   std::vector<llvm::json::Object> places;
   for (const auto& column : integers) places.push_back(packer.add(column));
   for (const auto& column : times) places.push_back(packer.add_times(column));
   const std::string bytes = inflated(packer.text(), packer.encoding());
-  for (std::size_t i = 0; i < integers.size(); ++i) EXPECT_EQ(unpack(bytes, places[i]), std::vector<double>(integers[i].begin(), integers[i].end())) << i;
+  for (std::size_t i = 0; i < integers.size(); ++i)
+    EXPECT_EQ(unpack(bytes, places[i]), std::vector<double>(integers[i].begin(), integers[i].end()))
+        << i;
   for (std::size_t i = 0; i < times.size(); ++i) {
     const std::vector<double> read = unpack(bytes, places[integers.size() + i]);
     ASSERT_EQ(read.size(), times[i].size());
-    for (std::size_t k = 0; k < read.size(); ++k) EXPECT_NEAR(read[k], times[i][k], 1e-11 * times[i].back()) << i << ", " << k;
+    for (std::size_t k = 0; k < read.size(); ++k)
+      EXPECT_NEAR(read[k], times[i][k], 1e-11 * times[i].back()) << i << ", " << k;
   }
 }
 
@@ -129,7 +147,8 @@ llvm::json::Object data_of(const std::string& page) {
 
 TEST(Page, HoldsEveryEntryOfEveryTimeline) {
   std::vector<Picture> pictures;
-  pictures.push_back(picture_of(gpipe_timeline(4, 8), "</script><script>alert(1)</script> & \"quoted\""));
+  pictures.push_back(
+      picture_of(gpipe_timeline(4, 8), "</script><script>alert(1)</script> & \"quoted\""));
   pictures.push_back(picture_of(overlapped_timeline()));
   pictures.push_back(picture_of(gpipe_timeline(1, 1)));
   pictures.push_back(picture_of(passes::Timeline()));
@@ -141,8 +160,12 @@ TEST(Page, HoldsEveryEntryOfEveryTimeline) {
     const llvm::json::Object& one = *(*data.getArray("pictures"))[i].getAsObject();
     EXPECT_EQ(*one.getString("title"), pictures[i].title);
     EXPECT_EQ(one.getArray("ranks")->size(), timeline.ranks.size());
-    const auto column = [&](llvm::StringRef name) { return unpack(bytes, *one.getObject("columns")->getObject(name)); };
-    const std::vector<double> step = column("step"), length = column("length"), operation = column("operation"), cause = column("cause"), mb = column("mb");
+    const auto column = [&](llvm::StringRef name) {
+      return unpack(bytes, *one.getObject("columns")->getObject(name));
+    };
+    const std::vector<double> step = column("step"), length = column("length"),
+                              operation = column("operation"), cause = column("cause"),
+                              mb = column("mb");
     ASSERT_EQ(step.size(), timeline.size());
     ASSERT_EQ(mb.size(), timeline.operations.size());
     for (const passes::Timeline::Lane& lane : timeline.lanes) {
@@ -153,7 +176,9 @@ TEST(Page, HoldsEveryEntryOfEveryTimeline) {
         EXPECT_NEAR(start + length[e], timeline.finish[e], 1e-9 * timeline.makespan);
         EXPECT_EQ(operation[e], timeline.operation[e]);
         EXPECT_EQ(mb[static_cast<std::size_t>(operation[e])], timeline.operation_of(e).mb);
-        EXPECT_EQ(cause[e] == 0 ? passes::Timeline::kNone : static_cast<std::uint32_t>(e - cause[e]), timeline.cause[e]);
+        EXPECT_EQ(
+            cause[e] == 0 ? passes::Timeline::kNone : static_cast<std::uint32_t>(e - cause[e]),
+            timeline.cause[e]);
       }
     }
     EXPECT_EQ(column("from").size(), timeline.messages.size());
@@ -161,8 +186,9 @@ TEST(Page, HoldsEveryEntryOfEveryTimeline) {
   }
 }
 
-constexpr const char* kSlices = "schedule slices(p: axis) {\n    partition model into stage: p\n    split batch into mb: 2, slice: 3\n"
-                                "    for s in 0..p { place stage[s] on p[s] }\n}\n";
+constexpr const char* kSlices =
+    "schedule slices(p: axis) {\n    partition model into stage: p\n    split batch into mb: 2, slice: 3\n"
+    "    for s in 0..p { place stage[s] on p[s] }\n}\n";
 
 TEST(Page, SaysWhatEachEntryReadsAndIsCalled) {
   for (const char* input : {"zbv", "dual_pipe_v", "examples/gpt/gpt.pipe", "slices.pipe"}) {
@@ -170,7 +196,8 @@ TEST(Page, SaysWhatEachEntryReadsAndIsCalled) {
     source::MemoryFileSystem memory;
     memory.add("slices.pipe", kSlices);
     const bool sliced = std::string_view(input) == "slices.pipe";
-    const source::FileSystem& files = sliced ? static_cast<const source::FileSystem&>(memory) : disk;
+    const source::FileSystem& files =
+        sliced ? static_cast<const source::FileSystem&>(memory) : disk;
     std::vector<lower::Override> sizes;
     if (!std::string_view(input).ends_with("gpt.pipe")) sizes.push_back({"p", "4"});
     if (!std::string_view(input).ends_with(".pipe")) sizes.push_back({"m", "8"});
@@ -182,14 +209,20 @@ TEST(Page, SaysWhatEachEntryReadsAndIsCalled) {
     const auto dag = compilation.compile(*subject, {}, sink);
     ASSERT_TRUE(dag) << render_text(sink.sorted(), compilation.context().locations.files());
     for (const bool plan : {false, true}) {
-      auto timeline = plan ? passes::simulate_actions(*dag, passes::action_costs(*dag, {})) : *passes::simulate_operations(*dag, {.pair = 3}, sink);
-      const Picture picture = pictures::make_picture(input, std::move(timeline), &*dag, compilation.context().locations);
+      auto timeline = plan ? passes::simulate_actions(*dag, passes::action_costs(*dag, {}))
+                           : *passes::simulate_operations(*dag, {.pair = 3}, sink);
+      const Picture picture = pictures::make_picture(input, std::move(timeline), &*dag,
+                                                     compilation.context().locations);
       const llvm::json::Object data = data_of(pictures::timeline_page(std::span(&picture, 1)));
       const std::string bytes = inflated(*data.getString("blob"), *data.getString("encoding"));
       const llvm::json::Object& one = *(*data.getArray("pictures"))[0].getAsObject();
-      const auto column = [&](llvm::StringRef name) { return unpack(bytes, *one.getObject("columns")->getObject(name)); };
-      const std::vector<double> inputs = column("inputs"), read = column("input"), group = column("group"), why = column("why"), pass = column("pass"), mb = column("mb"),
-                                slice = column("slice"), part = column("part"), cell = column("cell");
+      const auto column = [&](llvm::StringRef name) {
+        return unpack(bytes, *one.getObject("columns")->getObject(name));
+      };
+      const std::vector<double> inputs = column("inputs"), read = column("input"),
+                                group = column("group"), why = column("why"), pass = column("pass"),
+                                mb = column("mb"), slice = column("slice"), part = column("part"),
+                                cell = column("cell");
       ASSERT_EQ(read.size(), picture.inputs.size());
       ASSERT_GT(read.size(), 0u);
       std::size_t at = 0;
@@ -200,17 +233,24 @@ TEST(Page, SaysWhatEachEntryReadsAndIsCalled) {
           ASSERT_EQ(picture.inputs_of(e).size(), 1u);
           EXPECT_TRUE(dag::is_send(picture.timeline.operation_of(picture.inputs_of(e)[0]).kind));
         }
-        EXPECT_EQ(group[e], picture.timeline.group[e] == Picture::kNone ? 0 : picture.timeline.group[e] + 1.0);
-        EXPECT_EQ((*data.getArray("why"))[static_cast<std::size_t>(why[e])].getAsString()->str(), passes::text_of(picture.timeline.why[e]));
+        EXPECT_EQ(group[e], picture.timeline.group[e] == Picture::kNone
+                                ? 0
+                                : picture.timeline.group[e] + 1.0);
+        EXPECT_EQ((*data.getArray("why"))[static_cast<std::size_t>(why[e])].getAsString()->str(),
+                  passes::text_of(picture.timeline.why[e]));
       }
-      EXPECT_EQ(std::any_of(picture.cells.begin(), picture.cells.end(), [](const std::string& name) { return name.ends_with("1/2"); }), sliced);
+      EXPECT_EQ(std::any_of(picture.cells.begin(), picture.cells.end(),
+                            [](const std::string& name) { return name.ends_with("1/2"); }),
+                sliced);
       // As the page puts names together (`cellOf` of page.js).
       const std::vector<std::string> names = unpack_texts(bytes, *one.getObject("names"));
       for (std::size_t id = 0; id < picture.cells.size(); ++id) {
         std::string name = names[static_cast<std::size_t>(cell[id])];
         if (pass[id] > 0) name += std::to_string(static_cast<int>(mb[id]));
-        if (pass[id] > 0 && slice[id] > 0) name += "/" + std::to_string(static_cast<int>(slice[id]));
-        if (pass[id] > 0 && part[id] > 0) name += "#" + std::to_string(static_cast<int>(part[id]) - 1);
+        if (pass[id] > 0 && slice[id] > 0)
+          name += "/" + std::to_string(static_cast<int>(slice[id]));
+        if (pass[id] > 0 && part[id] > 0)
+          name += "#" + std::to_string(static_cast<int>(part[id]) - 1);
         EXPECT_EQ(name, picture.cells[id]);
       }
     }
@@ -220,24 +260,29 @@ TEST(Page, SaysWhatEachEntryReadsAndIsCalled) {
 TEST(Page, NamesPassesAsTheLanguageDoes) {
   const llvm::json::Object data = data_of(pictures::timeline_page({}));
   std::vector<std::string> names;
-  for (const llvm::json::Value& name : *data.getArray("passes")) names.push_back(name.getAsString()->str());
+  for (const llvm::json::Value& name : *data.getArray("passes"))
+    names.push_back(name.getAsString()->str());
   EXPECT_EQ(names, (std::vector<std::string>{"F", "R", "B", "BI", "BW"}));
 }
 
 TEST(Page, AsksForNothingFromAnywhere) {
-  const std::string page = pictures::timeline_page(std::vector{picture_of(gpipe_timeline(4, 8), "<b>&")});
-  for (const char* asks : {"http:", "https:", "//cdn", " src=", "url(", "@import", "<link", "fetch(", "XMLHttpRequest", "WebSocket", "import("}) {
+  const std::string page =
+      pictures::timeline_page(std::vector{picture_of(gpipe_timeline(4, 8), "<b>&")});
+  for (const char* asks : {"http:", "https:", "//cdn", " src=", "url(", "@import", "<link",
+                           "fetch(", "XMLHttpRequest", "WebSocket", "import("}) {
     EXPECT_EQ(page.find(asks), std::string::npos) << asks;
   }
   EXPECT_NE(page.find("<title>&lt;b&gt;&amp;</title>"), std::string::npos);
   EXPECT_EQ(count(page, "</script>"), 2u);
-  for (const char* mark : {"@title@", "@style@", "@script@", "@data@"}) EXPECT_EQ(page.find(mark), std::string::npos) << mark;
+  for (const char* mark : {"@title@", "@style@", "@script@", "@data@"})
+    EXPECT_EQ(page.find(mark), std::string::npos) << mark;
 }
 
 TEST(Page, IsSmall) {
   const std::size_t empty = pictures::timeline_page({}).size();
   const Picture picture = picture_of(gpipe_timeline(64, 256));
-  EXPECT_LT(pictures::timeline_page(std::span(&picture, 1)).size() - empty, 8 * picture.timeline.size());
+  EXPECT_LT(pictures::timeline_page(std::span(&picture, 1)).size() - empty,
+            8 * picture.timeline.size());
 }
 
 // ---- image
@@ -285,13 +330,18 @@ TEST(Svg, HasFewElementsHoweverManyEntries) {
 }
 
 /// x, y, width and height of each bar of a colour.
-std::vector<std::array<double, 4>> bars_of(const std::vector<XmlElement>& elements, std::string_view shade) {
+std::vector<std::array<double, 4>> bars_of(const std::vector<XmlElement>& elements,
+                                           std::string_view shade) {
   static const std::regex kRect("M([-0-9.]+) ([-0-9.]+)h([-0-9.]+)v([-0-9.]+)h-[0-9.]+z");
   std::vector<std::array<double, 4>> bars;
   for (const XmlElement& element : elements) {
-    if (element.name != "path" || !element.attributes.contains("fill") || element.attributes.at("class") != shade) continue;
+    if (element.name != "path" || !element.attributes.contains("fill") ||
+        element.attributes.at("class") != shade)
+      continue;
     const std::string& path = element.attributes.at("d");
-    for (std::sregex_iterator at(path.begin(), path.end(), kRect), end; at != end; ++at) bars.push_back({std::stod((*at)[1]), std::stod((*at)[2]), std::stod((*at)[3]), std::stod((*at)[4])});
+    for (std::sregex_iterator at(path.begin(), path.end(), kRect), end; at != end; ++at)
+      bars.push_back(
+          {std::stod((*at)[1]), std::stod((*at)[2]), std::stod((*at)[3]), std::stod((*at)[4])});
   }
   return bars;
 }
@@ -327,7 +377,8 @@ TEST(Svg, NarrowBarsHaveTheirMicrobatch) {
     ASSERT_TRUE(elements) << error;
     static const std::regex kLabel("class=\"cell( light)?\">([^<]*)<");
     std::vector<std::string> labels;
-    for (std::sregex_iterator at(svg.begin(), svg.end(), kLabel), end; at != end; ++at) labels.push_back((*at)[2]);
+    for (std::sregex_iterator at(svg.begin(), svg.end(), kLabel), end; at != end; ++at)
+      labels.push_back((*at)[2]);
     std::vector<std::string> expected;
     const double width = bars_of(*elements, "F")[0][2] + 0.7;
     for (const char* pass : {"F", "B"}) {
@@ -353,10 +404,12 @@ TEST(Json, SaysWhatTheTimelineSays) {
     EXPECT_EQ(root.getInteger("schema"), 1);
     EXPECT_EQ(root.getNumber("makespan"), picture.timeline.makespan);
     const llvm::json::Object& entries = *root.getObject("entries");
-    for (const char* column : {"operation", "start", "end", "group", "cause", "why"}) EXPECT_EQ(entries.getArray(column)->size(), picture.timeline.size()) << column;
+    for (const char* column : {"operation", "start", "end", "group", "cause", "why"})
+      EXPECT_EQ(entries.getArray(column)->size(), picture.timeline.size()) << column;
     for (std::size_t e = 0; e < picture.timeline.size(); ++e) {
       EXPECT_EQ((*entries.getArray("start"))[e].getAsNumber(), picture.timeline.start[e]);
-      EXPECT_EQ((*entries.getArray("cause"))[e].getAsNull().has_value(), picture.timeline.cause[e] == passes::Timeline::kNone);
+      EXPECT_EQ((*entries.getArray("cause"))[e].getAsNull().has_value(),
+                picture.timeline.cause[e] == passes::Timeline::kNone);
     }
     EXPECT_EQ(root.getArray("operations")->size(), picture.timeline.operations.size());
   }
@@ -367,7 +420,8 @@ passes::Timeline with_every_part() {
   std::array<double, sizeof(passes::Timeline::Idle) / sizeof(double)> parts;
   for (std::size_t i = 0; i < parts.size(); ++i) parts[i] = static_cast<double>(1 << i);
   passes::Timeline timeline = gpipe_timeline(2, 3);
-  for (passes::Timeline::Rank& rank : timeline.ranks) rank.idle = std::bit_cast<passes::Timeline::Idle>(parts);
+  for (passes::Timeline::Rank& rank : timeline.ranks)
+    rank.idle = std::bit_cast<passes::Timeline::Idle>(parts);
   timeline.source = passes::Timeline::Source::plan;
   EXPECT_EQ(timeline.ranks[0].idle.total(), static_cast<double>((1 << parts.size()) - 1));
   return timeline;
@@ -383,13 +437,15 @@ TEST(Idle, EveryPartIsShownWhereverPartsAre) {
   const passes::Timeline timeline = with_every_part();
   const double total = timeline.ranks[0].idle.total();
   const auto drawn = llvm::json::parse(pictures::timeline_json(picture_of(timeline)));
-  EXPECT_EQ(sum_of(*(*drawn->getAsObject()->getArray("ranks"))[0].getAsObject()->getObject("idle")), total);
+  EXPECT_EQ(sum_of(*(*drawn->getAsObject()->getArray("ranks"))[0].getAsObject()->getObject("idle")),
+            total);
   const LocationTable locations;
   const auto simulated = llvm::json::parse(views::simulation_json(timeline, locations));
   EXPECT_EQ(sum_of(*(*simulated->getAsObject()->getArray("idle_parts"))[0].getAsObject()), total);
   // `rank 0  work idle before ... imbalance bytes planned`: the parts stand behind their sum.
   const std::vector<std::string> lines = lines_of(views::simulation_text(timeline, locations));
-  const auto row = std::find_if(lines.begin(), lines.end(), [](const std::string& line) { return line.starts_with("rank 0"); });
+  const auto row = std::find_if(lines.begin(), lines.end(),
+                                [](const std::string& line) { return line.starts_with("rank 0"); });
   ASSERT_NE(row, lines.end());
   std::istringstream words(row->substr(6));
   double work = 0, idle = 0, parts = 0;
@@ -413,12 +469,16 @@ TEST(Idle, PartsOfTheCriticalPathAreTheMakespan) {
   };
   const std::string before = parts();
   double forward = 0, backward = 0;
-  ASSERT_EQ(std::sscanf(before.c_str(), "critical path: B %lf, F %lf", &backward, &forward), 2) << before;
+  ASSERT_EQ(std::sscanf(before.c_str(), "critical path: B %lf, F %lf", &backward, &forward), 2)
+      << before;
   EXPECT_EQ(forward + backward, timeline.makespan);
   timeline.start[timeline.critical.back()] -= 1;  // it began while the one before it ran
   EXPECT_EQ(parts(), before);
   timeline.start[timeline.critical.back()] += 1.5;
-  ASSERT_EQ(std::sscanf(parts().c_str(), "critical path: B %lf, F %lf, on the way 0.5", &backward, &forward), 2) << parts();
+  ASSERT_EQ(std::sscanf(parts().c_str(), "critical path: B %lf, F %lf, on the way 0.5", &backward,
+                        &forward),
+            2)
+      << parts();
   EXPECT_EQ(forward + backward + 0.5, timeline.makespan);
 }
 
@@ -438,10 +498,12 @@ TEST(Perfetto, EventsAreThoseOfTheFormat) {
     const llvm::json::Object& event = *each.getAsObject();
     const std::string kind = event.getString("ph")->str();
     ++kinds[kind];
-    for (const char* key : {"pid", "tid", "ts"}) EXPECT_TRUE(event.getNumber(key).has_value()) << key;
+    for (const char* key : {"pid", "tid", "ts"})
+      EXPECT_TRUE(event.getNumber(key).has_value()) << key;
     EXPECT_TRUE(event.getString("name").has_value());
     const double time = *event.getNumber("ts");
-    if (kind == "M" && *event.getString("name") == "process_name") processes[*event.getInteger("pid")] = event.getObject("args")->getString("name")->str();
+    if (kind == "M" && *event.getString("name") == "process_name")
+      processes[*event.getInteger("pid")] = event.getObject("args")->getString("name")->str();
     if (kind == "X") {
       double& until = busy[{*event.getInteger("pid"), *event.getInteger("tid")}];
       EXPECT_GE(*event.getNumber("dur"), 0);
@@ -475,11 +537,13 @@ TEST(Text, IsToScaleAndAsWideAsTheScreen) {
             "F forward  B backward\n");
   for (const std::size_t columns : {30, 80, 200}) {
     for (const bool colours : {false, true}) {
-      const std::string text = pictures::timeline_text(picture_of(gpipe_timeline(16, 32)), {columns, colours});
+      const std::string text =
+          pictures::timeline_text(picture_of(gpipe_timeline(16, 32)), {columns, colours});
       const std::vector<std::string> lines = lines_of(text);
       ASSERT_EQ(lines.size(), 16u + 3u);
       static const std::regex sgr("\x1b\\[[0-9;]*m");
-      for (std::size_t r = 0; r < 16; ++r) EXPECT_LT(std::regex_replace(lines[r], sgr, "").size(), columns);
+      for (std::size_t r = 0; r < 16; ++r)
+        EXPECT_LT(std::regex_replace(lines[r], sgr, "").size(), columns);
       EXPECT_EQ(text.find('\x1b') != std::string::npos, colours);
     }
   }
@@ -489,11 +553,16 @@ TEST(Text, IsToScaleAndAsWideAsTheScreen) {
 TEST(Text, OtherStagesOfARankHaveAToneOfTheirOwn) {
   passes::Timeline timeline = gpipe_timeline(1, 4);
   timeline.names.push_back("stage[1]");
-  for (std::size_t i = 0; i < timeline.operations.size(); i += 2) timeline.operations[i].name = timeline.operations[i].stage = 1;
-  const std::string text = pictures::timeline_text(picture_of(timeline), {.columns = 60, .colours = true});
+  for (std::size_t i = 0; i < timeline.operations.size(); i += 2)
+    timeline.operations[i].name = timeline.operations[i].stage = 1;
+  const std::string text =
+      pictures::timeline_text(picture_of(timeline), {.columns = 60, .colours = true});
   for (const pictures::Shade shade : {pictures::Shade::forward, pictures::Shade::backward}) {
-    for (const std::uint8_t colour : {pictures::row_of(shade).terminal, pictures::row_of(shade).terminal_other}) {
-      EXPECT_NE(text.substr(0, text.find('\n')).find(";" + std::to_string(colour) + "m"), std::string::npos) << int{colour};
+    for (const std::uint8_t colour :
+         {pictures::row_of(shade).terminal, pictures::row_of(shade).terminal_other}) {
+      EXPECT_NE(text.substr(0, text.find('\n')).find(";" + std::to_string(colour) + "m"),
+                std::string::npos)
+          << int{colour};
     }
   }
 }
@@ -514,8 +583,12 @@ TEST(Grid, LinesAreAtLeastHalfFull) {
 
 std::vector<pictures::GridRow> rows_of_one_f_one_b() {
   const std::uint8_t f = 68, b = 71;
-  return {{"rank 0", {{0, 1, "F0", false}, {1, 2, "F1", false}, {4, 6, "B0", false}, {7, 9, "B1", false}}, {f, f, b, b}},
-          {"rank 1", {{1, 2, "F0", false}, {2, 4, "B0", false}, {4, 5, "F1", false}, {5, 7, "B1", false}}, {f, b, f, b}}};
+  return {{"rank 0",
+           {{0, 1, "F0", false}, {1, 2, "F1", false}, {4, 6, "B0", false}, {7, 9, "B1", false}},
+           {f, f, b, b}},
+          {"rank 1",
+           {{1, 2, "F0", false}, {2, 4, "B0", false}, {4, 5, "F1", false}, {5, 7, "B1", false}},
+           {f, b, f, b}}};
 }
 
 TEST(Grid, IsFoldedBetweenCells) {
@@ -547,8 +620,10 @@ TEST(Grid, IsFoldedBetweenCells) {
             "rank 0  B1\n"
             "rank 1\n");
   // The time is that of the timeline, where columns have one.
-  for (const auto& [column, says] : {std::pair(std::optional(0.5), "\ntime 3.5\n"), {std::optional<double>(), "\ncolumn 7\n"}}) {
-    EXPECT_NE(pictures::grid_text(rows, {.columns = 21, .colours = false}, column).find(says), std::string::npos);
+  for (const auto& [column, says] :
+       {std::pair(std::optional(0.5), "\ntime 3.5\n"), {std::optional<double>(), "\ncolumn 7\n"}}) {
+    EXPECT_NE(pictures::grid_text(rows, {.columns = 21, .colours = false}, column).find(says),
+              std::string::npos);
   }
   // A terminal too narrow for one unit of time still gets one at a time.
   EXPECT_EQ(count(pictures::grid_text(rows, {.columns = 3, .colours = false}, 1), "time "), 9u);
@@ -559,7 +634,9 @@ TEST(Grid, ColoursChangeNoLetter) {
   for (const std::size_t columns : {0, 20, 24, 80}) {
     const std::string coloured = pictures::grid_text(rows_of_one_f_one_b(), {columns, true}, 1);
     EXPECT_NE(coloured, pictures::grid_text(rows_of_one_f_one_b(), {columns, false}, 1));
-    EXPECT_EQ(std::regex_replace(std::regex_replace(coloured, sgr, ""), blanks, "\n"), pictures::grid_text(rows_of_one_f_one_b(), {columns, false}, 1)) << columns;
+    EXPECT_EQ(std::regex_replace(std::regex_replace(coloured, sgr, ""), blanks, "\n"),
+              pictures::grid_text(rows_of_one_f_one_b(), {columns, false}, 1))
+        << columns;
   }
 }
 

@@ -8,7 +8,9 @@ using passes::Timeline;
 
 Timeline gpipe_timeline(std::uint32_t p, std::uint32_t m) {
   Timeline timeline;
-  const auto entry_of = [&](std::uint32_t r, bool backward, std::uint32_t i) { return (2 * r + (backward ? 1 : 0)) * m + i; };
+  const auto entry_of = [&](std::uint32_t r, bool backward, std::uint32_t i) {
+    return (2 * r + (backward ? 1 : 0)) * m + i;
+  };
   for (std::uint32_t r = 0; r < p; ++r) {
     timeline.names.push_back("stage[" + std::to_string(r) + "]");
     timeline.lanes.push_back({"compute", r, 2 * r * m, 2 * r * m});
@@ -30,30 +32,40 @@ Timeline gpipe_timeline(std::uint32_t p, std::uint32_t m) {
         operation.name = operation.stage = r;
         operation.mb = i;
         timeline.operations.push_back(operation);
-        timeline.add_entry(start, start + (backward ? 2 : 1), static_cast<std::uint32_t>(timeline.operations.size() - 1), Timeline::kNone);
+        timeline.add_entry(start, start + (backward ? 2 : 1),
+                           static_cast<std::uint32_t>(timeline.operations.size() - 1),
+                           Timeline::kNone);
         const std::uint32_t entry = entry_of(r, backward, i);
         const bool from_other = i == 0 && (backward ? r + 1 < p : r > 0);
         if (from_other) timeline.cause[entry] = entry_of(backward ? r + 1 : r - 1, backward, i);
         if (!from_other && (i > 0 || backward)) timeline.cause[entry] = entry - 1;
-        timeline.why[entry] = from_other ? Timeline::Why::message : i > 0 || backward ? Timeline::Why::previous : Timeline::Why::start;
+        timeline.why[entry] = from_other          ? Timeline::Why::message
+                              : i > 0 || backward ? Timeline::Why::previous
+                                                  : Timeline::Why::start;
         timeline.curve_time.push_back(backward ? start + 2 : start);
         timeline.curve_value.push_back(backward ? m - 1.0 - i : i + 1.0);
         rank.last_end = start + (backward ? 2 : 1);
       }
     }
-    timeline.curves.push_back({r, std::nullopt, first_point, static_cast<std::uint32_t>(timeline.curve_time.size())});
+    timeline.curves.push_back(
+        {r, std::nullopt, first_point, static_cast<std::uint32_t>(timeline.curve_time.size())});
     timeline.makespan = std::max(timeline.makespan, rank.last_end);
     timeline.ranks.push_back(rank);
   }
   for (std::uint32_t i = 0; i < m; ++i) {
     for (std::uint32_t r = 0; r + 1 < p; ++r) {
-      timeline.messages.push_back({entry_of(r, false, i), entry_of(r + 1, false, i), timeline.finish[entry_of(r, false, i)], timeline.start[entry_of(r + 1, false, i)], 4});
+      timeline.messages.push_back({entry_of(r, false, i), entry_of(r + 1, false, i),
+                                   timeline.finish[entry_of(r, false, i)],
+                                   timeline.start[entry_of(r + 1, false, i)], 4});
     }
   }
-  std::sort(timeline.messages.begin(), timeline.messages.end(), [](const auto& a, const auto& b) { return a.leaves < b.leaves; });
+  std::sort(timeline.messages.begin(), timeline.messages.end(),
+            [](const auto& a, const auto& b) { return a.leaves < b.leaves; });
   timeline.span = timeline.makespan;
   timeline.bubble_makespan = timeline.bubble_span = 1 - 3.0 * m / timeline.makespan;
-  for (std::uint32_t entry = entry_of(0, true, m - 1); entry != Timeline::kNone; entry = timeline.cause[entry]) timeline.critical.push_back(entry);
+  for (std::uint32_t entry = entry_of(0, true, m - 1); entry != Timeline::kNone;
+       entry = timeline.cause[entry])
+    timeline.critical.push_back(entry);
   std::reverse(timeline.critical.begin(), timeline.critical.end());
   return timeline;
 }

@@ -18,8 +18,13 @@ void for_each_plan(const std::function<void(const std::string& what, const dag::
     const char* input;
     std::vector<lower::Override> values;
   };
-  const std::vector<Case> cases = {{"gpipe", {{"p", "3"}, {"m", "4"}}},          {"zbv", {{"p", "4"}, {"m", "8"}}},          {"dual_pipe", {{"p", "4"}, {"m", "8"}}},
-                                   {"interleaved", {{"p", "2"}, {"v", "2"}, {"m", "4"}}}, {"examples/gpt/gpt.pipe", {}}, {"examples/two_towers/two_towers.pipe", {}}, {"examples/memory/memory.pipe", {}}};
+  const std::vector<Case> cases = {{"gpipe", {{"p", "3"}, {"m", "4"}}},
+                                   {"zbv", {{"p", "4"}, {"m", "8"}}},
+                                   {"dual_pipe", {{"p", "4"}, {"m", "8"}}},
+                                   {"interleaved", {{"p", "2"}, {"v", "2"}, {"m", "4"}}},
+                                   {"examples/gpt/gpt.pipe", {}},
+                                   {"examples/two_towers/two_towers.pipe", {}},
+                                   {"examples/memory/memory.pipe", {}}};
   const source::RealFileSystem files;
   for (const Case& each : cases) {
     service::Compilation compilation(files, each.values);
@@ -50,7 +55,8 @@ TEST(Memory, ClassesAddUpToThePlan) {
     const auto rows = passes::memory_table(dag);
     ASSERT_EQ(rows.size(), dag.plan->roles.size()) << what;
     for (std::size_t r = 0; r < rows.size(); ++r) {
-      EXPECT_EQ(rows[r].sum_of_peak(), dag.plan->roles[r].live_bytes) << what << " " << rows[r].role;
+      EXPECT_EQ(rows[r].sum_of_peak(), dag.plan->roles[r].live_bytes)
+          << what << " " << rows[r].role;
       EXPECT_LE(rows[r].sum_of_peak(), rows[r].arena) << what;
       EXPECT_GT(rows[r].sum_of_peak(), rows[r].sum_of_rest()) << what;
       EXPECT_TRUE(rows[r].at.valid()) << what;

@@ -17,7 +17,9 @@ using List = std::vector<std::string>;
 TEST(HistoryFile, EntriesComeBackAsTheyWere) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "state" / "history").string();
-  const List entries = {":grid zbv p=4", "schedule s(p: axis) {\n    let a = 1\n}", "a \\n b", "\\", "größe = 1", ":grid zbv p=4"};
+  const List entries = {":grid zbv p=4", "schedule s(p: axis) {\n    let a = 1\n}",
+                        "a \\n b",       "\\",
+                        "größe = 1",     ":grid zbv p=4"};
   EXPECT_EQ(HistoryFile(path).read(), List());
   for (const std::string& entry : entries) EXPECT_EQ(HistoryFile(path).append(entry), "");
   EXPECT_EQ(HistoryFile(path).append(""), "");
@@ -57,7 +59,8 @@ TEST(HistoryFile, ReportsUnwritableFiles) {
   EXPECT_EQ(HistoryFile("").read(), List());
   const std::string as_folder = folder.path().string();
   EXPECT_EQ(HistoryFile(as_folder).read(), List());
-  EXPECT_NE(HistoryFile(as_folder).append("a").find("is not kept for later sessions"), std::string::npos);
+  EXPECT_NE(HistoryFile(as_folder).append("a").find("is not kept for later sessions"),
+            std::string::npos);
   const std::string pipe = (folder.path() / "pipe").string();
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_EQ(HistoryFile(pipe).read(), List());

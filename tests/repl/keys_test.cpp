@@ -14,9 +14,19 @@ using repl::KeySort;
 
 TEST(Keys, EachSequenceIsOneKeyInAnyPieces) {
   const std::pair<std::string, KeySort> cases[] = {
-      {"a", KeySort::text},       {"\xC3\xA9", KeySort::text},  {"\r", KeySort::enter},        {"\x7f", KeySort::backspace}, {"\x1b[A", KeySort::up},
-      {"\x1bOB", KeySort::down},  {"\x1b[3~", KeySort::erase},  {"\x1b[1;5C", KeySort::word_right}, {"\x1b[99;99X", KeySort::unknown}, {"\x03", KeySort::interrupt},
-      {"\x04", KeySort::end_of_input}, {"\x1b[200~a\r\nb\x1b[201~", KeySort::text}, {"\xFF", KeySort::unknown},
+      {"a", KeySort::text},
+      {"\xC3\xA9", KeySort::text},
+      {"\r", KeySort::enter},
+      {"\x7f", KeySort::backspace},
+      {"\x1b[A", KeySort::up},
+      {"\x1bOB", KeySort::down},
+      {"\x1b[3~", KeySort::erase},
+      {"\x1b[1;5C", KeySort::word_right},
+      {"\x1b[99;99X", KeySort::unknown},
+      {"\x03", KeySort::interrupt},
+      {"\x04", KeySort::end_of_input},
+      {"\x1b[200~a\r\nb\x1b[201~", KeySort::text},
+      {"\xFF", KeySort::unknown},
   };
   for (const auto& [bytes, sort] : cases) {
     KeyReader whole;
@@ -42,7 +52,9 @@ TEST(Keys, EachSequenceIsOneKeyInAnyPieces) {
 TEST(LineBuffer, CharactersAreWhole) {
   repl::LineBuffer buffer;
   // An a with an accent that combines, and a character of two columns.
-  buffer.insert("a\xCC\x81" "\xE4\xB8\xAD");
+  buffer.insert(
+      "a\xCC\x81"
+      "\xE4\xB8\xAD");
   EXPECT_EQ(repl::columns_of(buffer.text()), 3u);
   buffer.left();
   EXPECT_EQ(buffer.cursor(), 3u);

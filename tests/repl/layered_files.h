@@ -13,7 +13,8 @@ class LayeredFiles : public source::FileSystem {
   explicit LayeredFiles(const std::map<std::string, std::string>& files) : files_(files) {}
   source::ReadResult read(std::string_view path, std::uint64_t limit) const override {
     const auto found = files_.find(std::string(path));
-    return found != files_.end() ? source::ReadResult{found->second, "", 0} : disk_.read(path, limit);
+    return found != files_.end() ? source::ReadResult{found->second, "", 0}
+                                 : disk_.read(path, limit);
   }
 
  private:

@@ -39,7 +39,8 @@ std::vector<std::string> entries(std::deque<std::string> bytes) {
   editor.complete = [](std::string_view text) {
     repl::Completion found{text.rfind(' ') + 1, {}};
     for (const char* word : {":grid", ":grip", "p="}) {
-      if (std::string_view(word).starts_with(text.substr(found.begin))) found.candidates.emplace_back(word);
+      if (std::string_view(word).starts_with(text.substr(found.begin)))
+        found.candidates.emplace_back(word);
     }
     return found;
   };
@@ -68,7 +69,8 @@ TEST(LineEditor, EntersTypedLines) {
       {{"a\x04", "\x1b[D\x04\r", "\x04"}, {""}},
       {{"half"}, {}},
   };
-  for (const auto& [bytes, expected] : cases) EXPECT_EQ(entries(bytes), expected) << testing::PrintToString(bytes);
+  for (const auto& [bytes, expected] : cases)
+    EXPECT_EQ(entries(bytes), expected) << testing::PrintToString(bytes);
 }
 
 TEST(LineEditor, LinesThatWrapAreDrawnWhereTheyStand) {

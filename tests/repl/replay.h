@@ -14,7 +14,7 @@
 namespace piper::test {
 
 struct Replayed {
-  std::string text;       // the same, with the actual answers
+  std::string text;  // the same, with the actual answers
   std::size_t entries = 0, failed = 0;
 };
 

@@ -31,7 +31,8 @@ PIPER_FILE_TEST(Session, "tests/repl/testdata", ".session", [](const FileTest& t
 std::vector<std::string> pages() {
   std::vector<std::string> pages = {"docs/repl.md"};
   for (const auto& example : std::filesystem::directory_iterator("examples")) {
-    if (std::filesystem::exists(example.path() / "README.md")) pages.push_back((example.path() / "README.md").string());
+    if (std::filesystem::exists(example.path() / "README.md"))
+      pages.push_back((example.path() / "README.md").string());
   }
   std::sort(pages.begin(), pages.end());
   return pages;
@@ -108,7 +109,8 @@ TEST(Session, AnInterruptEndsARequestAndNotTheSession) {
     source::RealFileSystem disk;
   };
   const TemporaryFolder folder;
-  const std::string path = folder.write("one.pipe", "schedule one(p: axis) { place model on p[0] }\n");
+  const std::string path =
+      folder.write("one.pipe", "schedule one(p: axis) { place model on p[0] }\n");
   Interrupting files;
   std::ostringstream out;
   repl::Host host{.out = out, .files = files};
@@ -152,7 +154,8 @@ TEST(Session, AnInterruptedRequestChangesNothing) {
     talk.say("mesh pair(p: 2)");
     talk.say("machine lab on pair { p: link(latency: 1ms, bandwidth: 1GiB) }");
     talk.say(":timeline gpipe p=2 m=2");
-    const std::string costs = talk.say(":cost"), sizes = talk.say(":set"), machine = talk.say(":machine"), drawn = talk.say(":timeline");
+    const std::string costs = talk.say(":cost"), sizes = talk.say(":set"),
+                      machine = talk.say(":machine"), drawn = talk.say(":timeline");
     talk.interrupt.raise();
     EXPECT_EQ(talk.say(request), "interrupted\n");
     EXPECT_EQ(talk.say(":cost"), costs) << request;
@@ -166,7 +169,9 @@ TEST(Completion, OffersWhatACommandTakes) {
   Talk talk;
   talk.say("schedule own(p: axis, width: int) { place model on p[0] }");
   using List = std::vector<std::string>;
-  const auto offered = [&](std::string_view text) { return repl::completion_of(talk.session, text).candidates; };
+  const auto offered = [&](std::string_view text) {
+    return repl::completion_of(talk.session, text).candidates;
+  };
   EXPECT_EQ(offered(":time"), List{":timeline"});
   EXPECT_EQ(offered(":grid ow"), List{"own"});
   EXPECT_EQ(offered(":grid own wi"), List{"width="});
@@ -181,8 +186,10 @@ TEST(Completion, OffersWhatACommandTakes) {
 TEST(Session, AFileThatChangesIsReadAgainAndDrawnAgain) {
   Talk talk;
   const auto text = [](const char* last) {
-    return std::string("schedule two(p: axis, m: int) {\n    partition model into stage: p\n    split batch into mb: m\n    for s in 0..p { place stage[s] on p[s] }\n") +
-           "    order { rank r in p { for i in 0..m { F stage[r] mb[i]; B stage[r] mb[i] } } }\n" + last + "}\n";
+    return std::string(
+               "schedule two(p: axis, m: int) {\n    partition model into stage: p\n    split batch into mb: m\n    for s in 0..p { place stage[s] on p[s] }\n") +
+           "    order { rank r in p { for i in 0..m { F stage[r] mb[i]; B stage[r] mb[i] } } }\n" +
+           last + "}\n";
   };
   talk.files["two.pipe"] = text("");
   EXPECT_THAT(talk.say(":load two.pipe"), HasSubstr("`two.pipe` is loaded, with `two`"));
@@ -195,7 +202,9 @@ TEST(Session, AFileThatChangesIsReadAgainAndDrawnAgain) {
   EXPECT_THAT(talk.out.str(), HasSubstr("error P"));
   EXPECT_THAT(talk.say(":grid"), HasSubstr("rank 1")) << "what was loaded before stays";
   std::string backwards = text("");
-  for (std::size_t at = backwards.find("mb[i]"); at != std::string::npos; at = backwards.find("mb[i]")) backwards.replace(at, 5, "mb[m - 1 - i]");
+  for (std::size_t at = backwards.find("mb[i]"); at != std::string::npos;
+       at = backwards.find("mb[i]"))
+    backwards.replace(at, 5, "mb[m - 1 - i]");
   talk.files["two.pipe"] = backwards;
   talk.out.str("");
   EXPECT_TRUE(talk.session.notice_changes());
@@ -229,7 +238,8 @@ TEST(Session, SavedFilesHoldAllDefinitions) {
   const std::string path = (folder.path() / "b.pipe").string();
   EXPECT_THAT(talk.say(":save " + path), HasSubstr("is written"));
   EXPECT_EQ(read_text(path), "param a = 5\n\n/// one\nparam b = 1\nparam c = a + b\n");
-  EXPECT_THAT(talk.say(":save " + (folder.path() / "no/folder.pipe").string()), HasSubstr("cannot be written: "));
+  EXPECT_THAT(talk.say(":save " + (folder.path() / "no/folder.pipe").string()),
+              HasSubstr("cannot be written: "));
   // A file that was not loaded is not overwritten, and an empty session is no program.
   const std::string other = folder.write("other.pipe", "mesh m(p: 2)\n");
   EXPECT_THAT(talk.say(":save " + other), HasSubstr("was not loaded"));
@@ -245,8 +255,9 @@ TEST(Session, ProgramsRunOnWhatIsDefined) {
   std::string edited;
   talk.host.run_program = [&](const std::vector<std::string>& words) { return line = words, 0; };
   talk.host.run_editor = [&](const std::string& path) { return write_text(path, edited), 0; };
-  talk.files["a.pipe"] = "use std.models.mlp\nmesh one(d: 1)\ntrain net = mlp(layers: 1, features: 2, hidden: 2, classes: 2) on one {\n"
-                         "    data: synthetic(batch: 4, classes: 2)\n    optim: sgd(lr: 0.1)\n    steps: 1\n    place model on d[0]\n}\n";
+  talk.files["a.pipe"] =
+      "use std.models.mlp\nmesh one(d: 1)\ntrain net = mlp(layers: 1, features: 2, hidden: 2, classes: 2) on one {\n"
+      "    data: synthetic(batch: 4, classes: 2)\n    optim: sgd(lr: 0.1)\n    steps: 1\n    place model on d[0]\n}\n";
   talk.say(":load a.pipe");
   EXPECT_EQ(talk.say(":train 3"), "");
   EXPECT_EQ(line, (std::vector<std::string>{"train", "a.pipe", "net", "--steps", "3"}));

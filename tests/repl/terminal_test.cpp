@@ -46,7 +46,9 @@ class OnTerminal {
     if (terminal_ >= 0) close(terminal_);
   }
 
-  void type(std::string_view bytes) { EXPECT_EQ(write(terminal_, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size())); }
+  void type(std::string_view bytes) {
+    EXPECT_EQ(write(terminal_, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  }
   /// Reads until the output since the last call contains the text.
   bool sees(std::string_view text) {
     const auto end = std::chrono::steady_clock::now() + kLimit;
@@ -93,7 +95,9 @@ class OnTerminal {
 TEST(Terminal, LinesAreEditedAndAnswered) {
   OnTerminal session("xterm");
   ASSERT_TRUE(session.sees("piper> "));
-  session.type("1 + 3\x7f" "4\r");
+  session.type(
+      "1 + 3\x7f"
+      "4\r");
   ASSERT_TRUE(session.sees("\x1b[?2004l5\r\n"));
   session.type(":gri\tone_f\tp=2 m=2\r");
   ASSERT_TRUE(session.sees("one_f_one_b p=2 m=2\r\nrank 0"));
@@ -183,16 +187,20 @@ TEST(Terminal, OneThatIsClosedEndsTheSession) {
 
 TEST(Script, TheExitCodeSaysWhetherALineFailed) {
   const TemporaryFolder folder;
-  const std::string good = folder.write("good", "let a = 1\na + 1\n"), bad = folder.write("bad", "let a = 1\nb\na\n"), half = folder.write("half", "let a = [\n");
+  const std::string good = folder.write("good", "let a = 1\na + 1\n"),
+                    bad = folder.write("bad", "let a = 1\nb\na\n"),
+                    half = folder.write("half", "let a = [\n");
   const ProcessResult well = run_process({program_path("piper"), "repl", "--script", good});
   EXPECT_EQ(well.exit_code, 0);
   EXPECT_EQ(well.out, "piper> let a = 1\na = 1\npiper> a + 1\n2\n");
   const ProcessResult failed = run_process({program_path("piper"), "repl", "--script", bad});
   EXPECT_EQ(failed.exit_code, 1);
   EXPECT_THAT(failed.out, HasSubstr("piper> a\n1\n"));
-  EXPECT_THAT(run_process({program_path("piper"), "repl", "--script", half}).out, HasSubstr("error P6173"));
+  EXPECT_THAT(run_process({program_path("piper"), "repl", "--script", half}).out,
+              HasSubstr("error P6173"));
   EXPECT_EQ(run_process({program_path("piper"), "repl", "--script", half + ".none"}).exit_code, 1);
-  EXPECT_EQ(run_process({program_path("piper"), "repl"}).exit_code, 0) << "an empty input is a session of no lines";
+  EXPECT_EQ(run_process({program_path("piper"), "repl"}).exit_code, 0)
+      << "an empty input is a session of no lines";
 }
 
 // The images of the example equal the output of the commands on its page.
@@ -205,14 +213,17 @@ TEST(Explore, ImagesAndLinesAreThoseOfThePage) {
     std::istringstream stream(line.substr(6));
     std::vector<std::string> words;
     for (std::string word; stream >> word;) words.push_back(word);
-    const std::string committed = std::exchange(words.back(), (folder.path() / "image.svg").string());
+    const std::string committed =
+        std::exchange(words.back(), (folder.path() / "image.svg").string());
     words.front() = program_path("piper");
     EXPECT_EQ(run_process(words).exit_code, 0) << line;
     expect_golden(committed, read_text(folder.path() / "image.svg").value_or(""));
     ++images;
   }
   EXPECT_EQ(images, 2u);
-  EXPECT_EQ(run_process({program_path("piper"), "repl", "--script", "examples/explore/lines.txt"}).exit_code, 0);
+  EXPECT_EQ(run_process({program_path("piper"), "repl", "--script", "examples/explore/lines.txt"})
+                .exit_code,
+            0);
 }
 
 }  // namespace

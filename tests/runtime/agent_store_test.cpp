@@ -19,7 +19,13 @@ TEST(AgentStore, ProcessesMeetWhereTheStoreSays) {
   std::vector<std::thread> processes;
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     processes.emplace_back([&, rank] {
-      Launch launch{.rank = rank, .world = 2, .local_rank = rank, .host = "127.0.0.1", .port = agent->getPort(), .run = "job/1", .agent_store = true};
+      Launch launch{.rank = rank,
+                    .world = 2,
+                    .local_rank = rank,
+                    .host = "127.0.0.1",
+                    .port = agent->getPort(),
+                    .run = "job/1",
+                    .agent_store = true};
       Failure failure;
       const GroupOptions of_group{.seconds = 20, .agent_store = open_agent_store({}, 20, failure)};
       ASSERT_TRUE(of_group.agent_store.set) << failure.message;
@@ -44,7 +50,9 @@ TEST(AgentStore, NobodyThere) {
   const auto told = store.set({.host = "127.0.0.1", .port = 9}, "key", "value");
   ASSERT_TRUE(told);
   EXPECT_EQ(told->code, kProcessesApart);
-  EXPECT_NE(told->message.find("torchrun's store at `127.0.0.1:9` does not answer"), std::string::npos) << told->message;
+  EXPECT_NE(told->message.find("torchrun's store at `127.0.0.1:9` does not answer"),
+            std::string::npos)
+      << told->message;
   Options elsewhere;
   elsewhere.plugin_folder = "/dev/null";
   EXPECT_FALSE(open_agent_store(elsewhere, 1, failure).set);

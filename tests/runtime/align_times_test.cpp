@@ -10,9 +10,9 @@
 namespace piper::test {
 namespace {
 
+using runtime::MatchedComms;
 using runtime::RecordedAction;
 using runtime::RecordedRank;
-using runtime::MatchedComms;
 
 /// Meetings and when their members were in them; a rank's communications are all on one queue.
 struct Recorded {
@@ -56,7 +56,8 @@ struct Recorded {
       at.push_back(static_cast<std::uint32_t>(matched.list.size() - 1));
     }
   }
-  void send(std::size_t from, std::uint64_t begin, std::uint64_t end, std::size_t to, std::uint64_t waits, std::uint64_t received) {
+  void send(std::size_t from, std::uint64_t begin, std::uint64_t end, std::size_t to,
+            std::uint64_t waits, std::uint64_t received) {
     meet({{from, PIPER_SEND, begin, end}, {to, PIPER_RECV, waits, received}});
   }
 
@@ -73,7 +74,9 @@ struct Recorded {
     }
     runtime::align_times(matched, ranks);
     std::vector<std::uint64_t> starts;
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) starts.push_back(ranks[rank].actions.empty() ? 0 : ranks[rank].actions[0].begin_ns - before[rank]);
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+      starts.push_back(
+          ranks[rank].actions.empty() ? 0 : ranks[rank].actions[0].begin_ns - before[rank]);
     return starts;
   }
 };
@@ -105,7 +108,9 @@ TEST(AlignTimes, RanksThatDoNotMeetAreKnownOverOthers) {
 /// A sum to which all contribute ends on all members together, whichever waits.
 TEST(AlignTimes, SumsEndTogether) {
   Recorded run(3);
-  run.meet({{0, PIPER_ALL_REDUCE, 900, 5020}, {1, PIPER_ALL_REDUCE, 5000, 5020}, {2, PIPER_ALL_REDUCE, 1000, 5020}});
+  run.meet({{0, PIPER_ALL_REDUCE, 900, 5020},
+            {1, PIPER_ALL_REDUCE, 5000, 5020},
+            {2, PIPER_ALL_REDUCE, 1000, 5020}});
   EXPECT_EQ(run.aligned({0, 700, 200}), (std::vector<std::uint64_t>{0, 700, 200}));
   // A member that adds nothing may arrive when the others have ended; here it arrives first.
   Recorded one_way(2);

@@ -15,7 +15,9 @@ constexpr std::uint32_t kTypes[] = {PIPER_F64, PIPER_F32, PIPER_I64, PIPER_BF16}
 constexpr std::uint64_t kGap = 3;  // elements between ranges: never written
 constexpr std::uint64_t kSeed = 11;
 
-std::string name_of(std::uint32_t rank, std::uint32_t dtype) { return "r" + std::to_string(rank) + "." + dtype_name(dtype); }
+std::string name_of(std::uint32_t rank, std::uint32_t dtype) {
+  return "r" + std::to_string(rank) + "." + dtype_name(dtype);
+}
 
 /// The owner of an element's shard, and the start of the shard.
 struct Owner {
@@ -25,7 +27,8 @@ struct Owner {
 std::vector<Owner> owners(std::uint64_t elements, std::uint32_t members) {
   std::vector<Owner> list;
   for (std::uint32_t m = 0; m < members; ++m) {
-    const std::uint64_t first = list.size(), extent = elements / members + (m < elements % members ? 1 : 0);
+    const std::uint64_t first = list.size(),
+                        extent = elements / members + (m < elements % members ? 1 : 0);
     list.insert(list.end(), extent, {m, first});
   }
   return list;
@@ -47,7 +50,8 @@ void apply(const BlockPiece& piece, std::vector<T*> memory) {
       continue;
     }
     T sum = memory[0][piece.in + e];
-    for (std::uint32_t m = 1; m + (piece.silent ? 1 : 0) < members; ++m) sum = sum + memory[m][piece.in + e];
+    for (std::uint32_t m = 1; m + (piece.silent ? 1 : 0) < members; ++m)
+      sum = sum + memory[m][piece.in + e];
     T& to = memory[owner][piece.out + alone];
     if (piece.adds) sum = to + sum;
     to = sum;
@@ -78,9 +82,12 @@ BlockJob::BlockJob(std::uint32_t members) : members_(members), job_(members) {
     for (const std::uint32_t dtype : kTypes) {
       // Whole numbers are a parameter that has their bytes, the same everywhere.
       const bool whole = dtype == PIPER_I64;
-      offsets_[dtype] = with_element(dtype, [&](auto zero) { return program.allocate<decltype(zero)>(sizes_[dtype]); });
-      PiperParam& param = program.param(name_of(r, dtype), offsets_[dtype], PIPER_NO_OFFSET, sizes_[dtype], whole ? std::uint32_t{PIPER_F64} : dtype, whole ? PIPER_CONSTANT : PIPER_NORMAL,
-                                        whole ? std::bit_cast<double>(std::int64_t{1'000'003} * (r + 1)) : 1.0);
+      offsets_[dtype] = with_element(
+          dtype, [&](auto zero) { return program.allocate<decltype(zero)>(sizes_[dtype]); });
+      PiperParam& param = program.param(
+          name_of(r, dtype), offsets_[dtype], PIPER_NO_OFFSET, sizes_[dtype],
+          whole ? std::uint32_t{PIPER_F64} : dtype, whole ? PIPER_CONSTANT : PIPER_NORMAL,
+          whole ? std::bit_cast<double>(std::int64_t{1'000'003} * (r + 1)) : 1.0);
       if (dtype == PIPER_BF16) param.sum_dtype = PIPER_F32;
     }
     program.end_state();
@@ -90,11 +97,19 @@ BlockJob::BlockJob(std::uint32_t members) : members_(members), job_(members) {
       for (const BlockPiece& piece : communications_[c]) {
         const std::uint64_t size = element_bytes(piece.dtype), begin = offsets_[piece.dtype];
         const bool silent = piece.silent && r + 1 == members;
-        const std::uint32_t flags = (piece.own ? PIPER_SHARD_ONLY : 0) | (piece.adds ? PIPER_ACCUMULATE : 0);
-        parts.push_back({silent ? PIPER_NO_OFFSET : begin + piece.in * size, begin + piece.out * size, piece.elements, piece.dtype, PIPER_ALL_POSITIONS, flags, 0});
-        if (piece.cleared > 0) parts.push_back({PIPER_NO_OFFSET, begin + (piece.in + piece.elements - piece.cleared) * size, piece.cleared, piece.dtype, PIPER_ALL_POSITIONS, PIPER_ZERO_FILL, 0});
+        const std::uint32_t flags =
+            (piece.own ? PIPER_SHARD_ONLY : 0) | (piece.adds ? PIPER_ACCUMULATE : 0);
+        parts.push_back({silent ? PIPER_NO_OFFSET : begin + piece.in * size,
+                         begin + piece.out * size, piece.elements, piece.dtype, PIPER_ALL_POSITIONS,
+                         flags, 0});
+        if (piece.cleared > 0)
+          parts.push_back({PIPER_NO_OFFSET,
+                           begin + (piece.in + piece.elements - piece.cleared) * size,
+                           piece.cleared, piece.dtype, PIPER_ALL_POSITIONS, PIPER_ZERO_FILL, 0});
       }
-      last = program.communicate("blocks", communications_[c].front().op, group, static_cast<std::uint32_t>(c + 1), parts, {HandProgram::after(last)});
+      last =
+          program.communicate("blocks", communications_[c].front().op, group,
+                              static_cast<std::uint32_t>(c + 1), parts, {HandProgram::after(last)});
     }
   }
   job_.finish();
@@ -131,7 +146,8 @@ void BlockJob::choose() {
   }
   // More elements than move at once.
   constexpr std::uint64_t kMany = 70'001;
-  communications_.push_back({{.elements = kMany}, {.dtype = PIPER_BF16, .elements = kMany, .own = true, .adds = true}});
+  communications_.push_back(
+      {{.elements = kMany}, {.dtype = PIPER_BF16, .elements = kMany, .own = true, .adds = true}});
   communications_.push_back({{.op = PIPER_ALL_GATHER, .elements = kMany, .own = true}});
 }
 
@@ -151,7 +167,9 @@ BlockJob::Memory BlockJob::first_values(std::uint32_t rank) const {
   std::vector<unsigned char> arena(program.arena_bytes);
   initialise_parameters(program, kSeed, nullptr, arena.data(), nullptr);
   Memory memory(std::size(sizes_));
-  for (const std::uint32_t dtype : kTypes) memory[dtype].assign(arena.data() + offsets_[dtype], arena.data() + offsets_[dtype] + sizes_[dtype] * element_bytes(dtype));
+  for (const std::uint32_t dtype : kTypes)
+    memory[dtype].assign(arena.data() + offsets_[dtype],
+                         arena.data() + offsets_[dtype] + sizes_[dtype] * element_bytes(dtype));
   return memory;
 }
 
@@ -162,7 +180,8 @@ std::vector<BlockJob::Memory> BlockJob::last_values() const {
     for (const BlockPiece& piece : pieces) {
       with_element(piece.dtype, [&](auto zero) {
         std::vector<decltype(zero)*> typed;
-        for (Memory& of_rank : memory) typed.push_back(reinterpret_cast<decltype(zero)*>(of_rank[piece.dtype].data()));
+        for (Memory& of_rank : memory)
+          typed.push_back(reinterpret_cast<decltype(zero)*>(of_rank[piece.dtype].data()));
         apply(piece, typed);
       });
     }
@@ -178,11 +197,15 @@ std::string BlockJob::difference(const Executor& executor, bool exact, bool has_
       const auto found = executor.read_parameter(name_of(r, dtype), ParamTensor::values);
       if (has_all && !found && wrong.empty()) wrong = name_of(r, dtype) + " is missing";
       for (std::uint64_t i = 0; found && wrong.empty() && i < sizes_[dtype]; ++i) {
-        const double should = element_as_double(expected[r][dtype].data(), dtype == PIPER_I64 ? std::uint32_t{PIPER_F64} : dtype, i), is = found->values[i];
+        const double should = element_as_double(
+                         expected[r][dtype].data(),
+                         dtype == PIPER_I64 ? std::uint32_t{PIPER_F64} : dtype, i),
+                     is = found->values[i];
         const bool same = std::bit_cast<std::uint64_t>(should) == std::bit_cast<std::uint64_t>(is);
         // Sums add numbers of about 1.
         if (same || (!exact && std::abs(should - is) <= rounding_of(dtype) * members_)) continue;
-        wrong = name_of(r, dtype) + "[" + std::to_string(i) + "] is " + std::to_string(is) + ", not " + std::to_string(should);
+        wrong = name_of(r, dtype) + "[" + std::to_string(i) + "] is " + std::to_string(is) +
+                ", not " + std::to_string(should);
       }
     }
   }

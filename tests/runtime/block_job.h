@@ -23,11 +23,11 @@ struct BlockPiece {
   PiperCommOp op = PIPER_REDUCE_SCATTER;
   std::uint32_t dtype = PIPER_F32;
   std::uint64_t elements = 0;
-  bool in_place = false;      // `out` is `in`; else a separate range
-  bool own = false;           // the member's own buffer holds its shard alone
-  bool adds = false;          // the sum is added to `out`
-  bool silent = false;        // the last member adds nothing
-  std::uint64_t cleared = 0;  // elements at the end of `in` that are cleared before
+  bool in_place = false;          // `out` is `in`; else a separate range
+  bool own = false;               // the member's own buffer holds its shard alone
+  bool adds = false;              // the sum is added to `out`
+  bool silent = false;            // the last member adds nothing
+  std::uint64_t cleared = 0;      // elements at the end of `in` that are cleared before
   std::uint64_t in = 0, out = 0;  // elements from the start of the memory of that type
 };
 

@@ -15,7 +15,9 @@ TEST(Blocks, AreThoseOfLayouts) {
   for (std::int64_t n = 0; n < 40; ++n) {
     for (std::int64_t k = 1; k < 12; ++k) {
       for (std::int64_t i = 0; i < k; ++i) {
-        const PiperInterval found = piper_shard(static_cast<std::uint64_t>(n), static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(i));
+        const PiperInterval found =
+            piper_shard(static_cast<std::uint64_t>(n), static_cast<std::uint32_t>(k),
+                        static_cast<std::uint32_t>(i));
         const Interval rule = shard_of(full_interval(n), k, i);
         EXPECT_EQ(found.first, static_cast<std::uint64_t>(rule.first));
         EXPECT_EQ(found.extent, static_cast<std::uint64_t>(rule.extent));
@@ -46,7 +48,8 @@ TEST(Blocks, AreWrittenDownAsWhatTheyAreOf) {
   EXPECT_EQ(job.difference(*executor, true), "");
   const std::vector<std::string> lines = recording->lines(2);
   ASSERT_EQ(lines.size(), job.communications().size());
-  EXPECT_EQ(lines.back(), "communicator 0: all_gather " + std::to_string(lines.size()) + " f32[70001]");
+  EXPECT_EQ(lines.back(),
+            "communicator 0: all_gather " + std::to_string(lines.size()) + " f32[70001]");
 }
 
 /// A shard at the end of the arena is allowed, and one beyond it is refused.
@@ -58,8 +61,11 @@ TEST(Blocks, OwnBlocksMayEndWithTheArena) {
       const std::uint32_t group = job.group({0, 1});
       for (std::uint32_t r = 0; r < 2; ++r) {
         HandProgram& program = job.rank(r);
-        const std::uint64_t whole = program.allocate<double>(kElements), own = program.allocate<double>(room);
-        PiperMessagePart part = op == PIPER_ALL_GATHER ? HandProgram::part<double>(own, whole, kElements) : HandProgram::part<double>(whole, own, kElements);
+        const std::uint64_t whole = program.allocate<double>(kElements),
+                            own = program.allocate<double>(room);
+        PiperMessagePart part = op == PIPER_ALL_GATHER
+                                    ? HandProgram::part<double>(own, whole, kElements)
+                                    : HandProgram::part<double>(whole, own, kElements);
         part.flags = PIPER_SHARD_ONLY;
         const Spot work = program.compute("F", {}, [](Step&) { return 0; });
         program.communicate("blocks", op, group, 1, {part}, {HandProgram::after(work)});
@@ -74,7 +80,8 @@ TEST(Blocks, OwnBlocksMayEndWithTheArena) {
       const bool fits = Executor::create(job.tables(), make_cpu_device(), {}, failure) != nullptr;
       EXPECT_EQ(fits, room == 17) << failure.message;
       if (!fits) {
-        EXPECT_EQ(failure.message, op == PIPER_ALL_GATHER ? "a part is read outside the arena" : "a part is written outside the arena");
+        EXPECT_EQ(failure.message, op == PIPER_ALL_GATHER ? "a part is read outside the arena"
+                                                          : "a part is written outside the arena");
       }
     }
   }

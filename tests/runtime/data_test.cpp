@@ -24,11 +24,18 @@ namespace piper::runtime {
 namespace {
 
 constexpr std::int64_t kDims[] = {8, 16};
-constexpr PiperInput kInputs[] = {{.name = "tokens", .dtype = PIPER_I64, .num_dims = 2, .dims = kDims, .sample_dim = 0},
-                                  {.name = "targets", .dtype = PIPER_I64, .num_dims = 2, .dims = kDims, .sample_dim = 0}};
+constexpr PiperInput kInputs[] = {
+    {.name = "tokens", .dtype = PIPER_I64, .num_dims = 2, .dims = kDims, .sample_dim = 0},
+    {.name = "targets", .dtype = PIPER_I64, .num_dims = 2, .dims = kDims, .sample_dim = 0}};
 
 PiperData bytes(const std::string& path, std::int64_t seq = 16) {
-  return {.kind = 1, .path = path.c_str(), .batch = 8, .seq = seq, .classes = 0, .batches = 0, .where = {"data", {"a.pipe", 7, 3, 7, 7}}};
+  return {.kind = 1,
+          .path = path.c_str(),
+          .batch = 8,
+          .seq = seq,
+          .classes = 0,
+          .batches = 0,
+          .where = {"data", {"a.pipe", 7, 3, 7, 7}}};
 }
 
 std::string text(std::size_t length) {
@@ -37,7 +44,8 @@ std::string text(std::size_t length) {
   return out;
 }
 
-std::unique_ptr<StepData> open(const PiperData& data, std::span<const PiperInput> inputs = kInputs, DataUse use = DataUse::training) {
+std::unique_ptr<StepData> open(const PiperData& data, std::span<const PiperInput> inputs = kInputs,
+                               DataUse use = DataUse::training) {
   Failure failure;
   auto out = open_data(data, inputs, 5, use, failure);
   EXPECT_TRUE(out) << describe(failure);
@@ -75,7 +83,8 @@ TEST(Bytes, AnOtherSeedDrawsOtherWindows) {
   const test::TemporaryFolder folder;
   const std::string path = folder.write("corpus.txt", text(5000));
   Failure failure;
-  const auto a = open_data(bytes(path), kInputs, 1, DataUse::training, failure), b = open_data(bytes(path), kInputs, 2, DataUse::training, failure);
+  const auto a = open_data(bytes(path), kInputs, 1, DataUse::training, failure),
+             b = open_data(bytes(path), kInputs, 2, DataUse::training, failure);
   std::int64_t x[8][16], y[8][16];
   a->load(0, 0, 0, 8, x);
   b->load(0, 0, 0, 8, y);
@@ -89,8 +98,10 @@ TEST(Bytes, AFolderIsReadInSortedOrder) {
   folder.write("b/c.txt", "cccc");
   folder.write(".hidden", "hhhhhhhhhhhhhhhhhhhh");
   constexpr std::int64_t dims[] = {8, 3};
-  const PiperInput input{.name = "tokens", .dtype = PIPER_I64, .num_dims = 2, .dims = dims, .sample_dim = 0};
-  const auto windows = open(bytes(folder.path().native(), 3), std::span(&input, 1), DataUse::held_out);
+  const PiperInput input{
+      .name = "tokens", .dtype = PIPER_I64, .num_dims = 2, .dims = dims, .sample_dim = 0};
+  const auto windows =
+      open(bytes(folder.path().native(), 3), std::span(&input, 1), DataUse::held_out);
   EXPECT_EQ(windows->batches().taken, 1u);
   std::int64_t out[3][3];
   windows->load(0, 0, 0, 3, out);
@@ -116,7 +127,8 @@ TEST(Bytes, HeldOutWindowsCoverTheText) {
       for (const std::int64_t c : tokens[s]) seen += static_cast<char>(c);
     }
     // The places that are left have the last window.
-    for (std::uint64_t s = batches.samples_of(step); s < 8; ++s) EXPECT_EQ(std::memcmp(tokens[s], tokens[batches.samples_of(step) - 1], sizeof tokens[s]), 0);
+    for (std::uint64_t s = batches.samples_of(step); s < 8; ++s)
+      EXPECT_EQ(std::memcmp(tokens[s], tokens[batches.samples_of(step) - 1], sizeof tokens[s]), 0);
   }
   EXPECT_EQ(seen, content.substr(0, 16 * 42));
 }
@@ -130,7 +142,8 @@ TEST(Data, BatchesCoverTheSamples) {
         const Batches batches = Batches::over(samples, batch, limit);
         const std::uint64_t all = (samples + batch - 1) / batch;
         EXPECT_EQ(batches.all(), all);
-        ASSERT_EQ(batches.taken, limit == 0 ? all : std::min(all, static_cast<std::uint64_t>(limit)));
+        ASSERT_EQ(batches.taken,
+                  limit == 0 ? all : std::min(all, static_cast<std::uint64_t>(limit)));
         std::vector<std::uint64_t> seen;
         for (std::uint64_t step = 0; step < batches.taken; ++step) {
           EXPECT_EQ(batches.first_of(step) % batch, 0u);
@@ -141,7 +154,8 @@ TEST(Data, BatchesCoverTheSamples) {
           }
         }
         EXPECT_EQ(seen.size(), batches.samples_taken());
-        EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()) && std::adjacent_find(seen.begin(), seen.end()) == seen.end());
+        EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()) &&
+                    std::adjacent_find(seen.begin(), seen.end()) == seen.end());
         if (batches.taken == all) {
           EXPECT_EQ(seen.size(), samples);
         } else {
@@ -159,7 +173,8 @@ TEST(Data, HeldOutSamplesHaveWeights) {
   const std::string path = folder.write("corpus.txt", text(16 * 11 + 1));
   constexpr std::int64_t kBatch[] = {8};
   for (const std::uint32_t dtype : {PIPER_F32, PIPER_F64}) {
-    const PiperInput weight{.name = "sample.weight", .dtype = dtype, .num_dims = 1, .dims = kBatch, .sample_dim = 0};
+    const PiperInput weight{
+        .name = "sample.weight", .dtype = dtype, .num_dims = 1, .dims = kBatch, .sample_dim = 0};
     PiperJob job{};
     job.num_inputs = 2;
     job.inputs = kInputs;
@@ -167,7 +182,9 @@ TEST(Data, HeldOutSamplesHaveWeights) {
     Failure failure;
     EXPECT_FALSE(open_held_out(job, failure));
     EXPECT_EQ(failure.code, kShortHeldOutBatch);
-    EXPECT_EQ(failure.message, "the held-out data ends in a batch of 3, and samples of this model depend on each other: 11 windows are no multiple of the batch of 8");
+    EXPECT_EQ(
+        failure.message,
+        "the held-out data ends in a batch of 3, and samples of this model depend on each other: 11 windows are no multiple of the batch of 8");
     EXPECT_EQ(failure.place.line, 7u);
     job.sample_weight = &weight;
     const auto data = open_held_out(job, failure);
@@ -176,7 +193,9 @@ TEST(Data, HeldOutSamplesHaveWeights) {
       double values[8] = {};
       data->load(2, step, 2, 5, values);
       for (std::uint64_t s = 0; s < 5; ++s) {
-        const double got = dtype == PIPER_F64 ? values[s] : static_cast<double>(reinterpret_cast<const float*>(values)[s]);
+        const double got = dtype == PIPER_F64
+                               ? values[s]
+                               : static_cast<double>(reinterpret_cast<const float*>(values)[s]);
         EXPECT_EQ(got, step == 0 || s + 2 < 3 ? 1 : 0);
       }
     }
@@ -198,11 +217,14 @@ TEST(Bytes, RefusesWhatItCannotGive) {
     EXPECT_FALSE(failure.hint.empty());
     return std::to_string(failure.code) + " " + failure.message;
   };
-  const std::string tiny = folder.write("tiny.txt", "0123456789abcdef"), empty = folder.write("empty.txt", "");
+  const std::string tiny = folder.write("tiny.txt", "0123456789abcdef"),
+                    empty = folder.write("empty.txt", "");
   const std::string missing = folder.path() / "none", bare = folder.path() / "bare";
   std::filesystem::create_directory(bare);
-  EXPECT_EQ(refused(bytes(missing), kInputs), "6006 cannot read `" + missing + "`: no such file or directory");
-  EXPECT_EQ(refused(bytes(bare), kInputs), "6006 cannot read `" + bare + "`: the folder holds no files");
+  EXPECT_EQ(refused(bytes(missing), kInputs),
+            "6006 cannot read `" + missing + "`: no such file or directory");
+  EXPECT_EQ(refused(bytes(bare), kInputs),
+            "6006 cannot read `" + bare + "`: the folder holds no files");
   Failure failure;
   EXPECT_EQ(text_size(tiny, failure), 16u);
   EXPECT_EQ(text_size(folder.path(), failure), 16u);
@@ -215,28 +237,42 @@ TEST(Bytes, RefusesWhatItCannotGive) {
   EXPECT_EQ(find_byte_from(whole, 'a', std::nullopt), 10u);
   EXPECT_EQ(find_byte_from(whole, 'a', 'a'), 11u);
   EXPECT_FALSE(find_byte_from(whole, 'g', std::nullopt));
-  EXPECT_EQ(refused(bytes(tiny), kInputs), "6007 `" + tiny + "` has `16` bytes; a window of `seq: 16` needs `17`");
-  EXPECT_EQ(refused(bytes(empty), kInputs), "6007 `" + empty + "` has `0` bytes; a window of `seq: 16` needs `17`");
+  EXPECT_EQ(refused(bytes(tiny), kInputs),
+            "6007 `" + tiny + "` has `16` bytes; a window of `seq: 16` needs `17`");
+  EXPECT_EQ(refused(bytes(empty), kInputs),
+            "6007 `" + empty + "` has `0` bytes; a window of `seq: 16` needs `17`");
   EXPECT_EQ(refused(bytes(tiny, 0), kInputs), "6008 `bytes` needs a positive `batch` and `seq`");
   PiperInput input = kInputs[0];
   input.name = "image";
-  EXPECT_EQ(refused(bytes(tiny), std::span(&input, 1)), "6008 `bytes` has no values for the input `image`");
+  EXPECT_EQ(refused(bytes(tiny), std::span(&input, 1)),
+            "6008 `bytes` has no values for the input `image`");
   input = kInputs[0];
   input.dtype = PIPER_F32;
-  EXPECT_EQ(refused(bytes(tiny), std::span(&input, 1)), "6008 the input `tokens` does not hold integers");
+  EXPECT_EQ(refused(bytes(tiny), std::span(&input, 1)),
+            "6008 the input `tokens` does not hold integers");
   input = kInputs[0];
-  EXPECT_EQ(refused(bytes(tiny, 9), std::span(&input, 1)), "6008 the input `tokens` is not a window of `9` bytes per sample");
+  EXPECT_EQ(refused(bytes(tiny, 9), std::span(&input, 1)),
+            "6008 the input `tokens` is not a window of `9` bytes per sample");
   input.name = "label";
-  PiperData synthetic{.kind = 2, .path = nullptr, .batch = 8, .seq = 0, .classes = 0, .batches = 0, .where = {"data", {"a.pipe", 7, 3, 7, 7}}};
-  EXPECT_EQ(refused(synthetic, std::span(&input, 1)), "6008 the input `label` holds integers and `synthetic` has no bound for them");
+  PiperData synthetic{.kind = 2,
+                      .path = nullptr,
+                      .batch = 8,
+                      .seq = 0,
+                      .classes = 0,
+                      .batches = 0,
+                      .where = {"data", {"a.pipe", 7, 3, 7, 7}}};
+  EXPECT_EQ(refused(synthetic, std::span(&input, 1)),
+            "6008 the input `label` holds integers and `synthetic` has no bound for them");
 }
 
 TEST(Synthetic, ElementsAreFunctionsOfTheSample) {
   constexpr std::int64_t dims[] = {4, 6, 5};
-  const PiperInput inputs[] = {{.name = "x", .dtype = PIPER_F64, .num_dims = 3, .dims = dims, .sample_dim = 1},
-                               {.name = "x", .dtype = PIPER_F32, .num_dims = 3, .dims = dims, .sample_dim = 1},
-                               {.name = "y", .dtype = PIPER_I64, .num_dims = 3, .dims = dims, .sample_dim = 1}};
-  const PiperData synthetic{.kind = 2, .path = nullptr, .batch = 6, .seq = 0, .classes = 3, .batches = 0, .where = {}};
+  const PiperInput inputs[] = {
+      {.name = "x", .dtype = PIPER_F64, .num_dims = 3, .dims = dims, .sample_dim = 1},
+      {.name = "x", .dtype = PIPER_F32, .num_dims = 3, .dims = dims, .sample_dim = 1},
+      {.name = "y", .dtype = PIPER_I64, .num_dims = 3, .dims = dims, .sample_dim = 1}};
+  const PiperData synthetic{
+      .kind = 2, .path = nullptr, .batch = 6, .seq = 0, .classes = 3, .batches = 0, .where = {}};
   const auto data = open(synthetic, inputs);
   double whole[4][6][5], part[4][2][5];
   float single[4][6][5];
@@ -293,15 +329,21 @@ TEST(Texts, BinaryFilesInAFolderAreRefused) {
     const std::string path = folder.path() / made;
     make(path);
     Failure of_text, of_size;
-    EXPECT_EQ(read_text(folder.path(), of_text).has_value(), text_size(folder.path(), of_size).has_value()) << made;
+    EXPECT_EQ(read_text(folder.path(), of_text).has_value(),
+              text_size(folder.path(), of_size).has_value())
+        << made;
     EXPECT_EQ(of_text.message, of_size.message);
     const std::string start = "cannot read `" + path + "`: ";
-    return of_text.message.starts_with(start) ? of_text.message.substr(start.size()) : of_text.message;
+    return of_text.message.starts_with(start) ? of_text.message.substr(start.size())
+                                              : of_text.message;
   };
-  const auto link_to = [](const std::string& target) { return [target](const std::string& path) { std::filesystem::create_symlink(target, path); }; };
+  const auto link_to = [](const std::string& target) {
+    return [target](const std::string& path) { std::filesystem::create_symlink(target, path); };
+  };
   const auto pipe = [](const std::string& path) { ASSERT_EQ(mkfifo(path.c_str(), 0600), 0); };
   EXPECT_EQ(told("a/link", link_to("nowhere")), "it is a link to nothing");
-  EXPECT_EQ(told("link", link_to(elsewhere.path())), "it is a link to a folder, which is not followed");
+  EXPECT_EQ(told("link", link_to(elsewhere.path())),
+            "it is a link to a folder, which is not followed");
   EXPECT_EQ(told("link", link_to("/dev/zero")), "it is a device");
   EXPECT_EQ(told("a/pipe", pipe), "it is a pipe, which is read only if the data line names it");
   EXPECT_EQ(told("a/link", link_to("text")), "") << "a link to a file is one";
@@ -339,7 +381,8 @@ TEST(Texts, SystemFilesAreReadToTheirEnd) {
   if (!std::ifstream(log)) GTEST_SKIP() << "the log of the kernel is not for this user";
   EXPECT_FALSE(read_text(log, of_text));
   EXPECT_FALSE(text_size(log, of_size));
-  EXPECT_EQ(of_text.message, "cannot read `" + log + "`: it gives its bytes only as they come, and has no end");
+  EXPECT_EQ(of_text.message,
+            "cannot read `" + log + "`: it gives its bytes only as they come, and has no end");
   EXPECT_EQ(of_size.message, of_text.message);
 }
 
@@ -388,12 +431,15 @@ TEST(Bigram, CountsPairs) {
   const std::string held_out = "abz";
   // a: 4 times followed, 3 times by b; b: 3 times, never by z.
   const double expected = -(std::log(4.0 / 260) + std::log(1.0 / 259)) / 2;
-  EXPECT_NEAR(bigram.loss({reinterpret_cast<const unsigned char*>(held_out.data()), held_out.size()}), expected, 1e-12);
+  EXPECT_NEAR(
+      bigram.loss({reinterpret_cast<const unsigned char*>(held_out.data()), held_out.size()}),
+      expected, 1e-12);
   EXPECT_TRUE(std::isnan(bigram.loss({})));
   const test::TemporaryFolder folder;
   Failure failure;
   TextFiles texts;
-  EXPECT_NEAR(*bigram_loss(folder.write("a", train), folder.write("b", held_out), texts, failure), expected, 1e-12);
+  EXPECT_NEAR(*bigram_loss(folder.write("a", train), folder.write("b", held_out), texts, failure),
+              expected, 1e-12);
   EXPECT_FALSE(bigram_loss(folder.path() / "a", folder.write("c", "x"), texts, failure));
   EXPECT_EQ(failure.code, kDataTooShort);
 }

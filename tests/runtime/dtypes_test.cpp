@@ -17,8 +17,10 @@ TEST(DTypes, TheRuntimeKnowsThoseOfTheIr) {
     EXPECT_EQ(runtime::dtype_name(abi), tensor::dtype_name(dtype));
     EXPECT_EQ(runtime::element_bytes(abi), tensor::dtype_bytes(dtype)) << tensor::dtype_name(dtype);
     EXPECT_EQ(runtime::is_floating(abi), tensor::is_floating(dtype)) << tensor::dtype_name(dtype);
-    EXPECT_EQ(runtime::wide_dtype(abi), backend::abi_dtype(tensor::wide(dtype))) << tensor::dtype_name(dtype);
-    EXPECT_EQ(piper_wide_bytes(abi), tensor::dtype_bytes(tensor::wide(dtype))) << tensor::dtype_name(dtype);
+    EXPECT_EQ(runtime::wide_dtype(abi), backend::abi_dtype(tensor::wide(dtype)))
+        << tensor::dtype_name(dtype);
+    EXPECT_EQ(piper_wide_bytes(abi), tensor::dtype_bytes(tensor::wide(dtype)))
+        << tensor::dtype_name(dtype);
   }
   EXPECT_EQ(runtime::dtype_name(static_cast<std::uint32_t>(tensor::kDTypes.size())), nullptr);
 }

@@ -41,7 +41,9 @@ TEST(Executor, TooManyDevicesAreRefusedBeforeTheyStart) {
   const auto failure = too_many_devices(std::uint64_t{1} << 32, 0);
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->code, kOutOfMemory);
-  EXPECT_NE(failure->message.find("`4294967296` devices are as many threads of this process"), std::string::npos) << failure->message;
+  EXPECT_NE(failure->message.find("`4294967296` devices are as many threads of this process"),
+            std::string::npos)
+      << failure->message;
 }
 
 TEST(Executor, AStartCanBeStopped) {
@@ -77,7 +79,8 @@ TEST(Executor, AllMemoryIsThereBeforeTheFirstStep) {
     program.allocate<double>(1 << 20);
     std::vector<unsigned char> resident;
     program.compute("F", {}, [&resident](Step& step) {
-      const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), bytes = step.rank->program->arena_bytes;
+      const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE)),
+                        bytes = step.rank->program->arena_bytes;
       resident.assign((bytes + page - 1) / page, 0);
       return mincore(step.rank->arena, bytes, resident.data());
     });
@@ -86,7 +89,10 @@ TEST(Executor, AllMemoryIsThereBeforeTheFirstStep) {
     const RunResult result = create(job.finish(), options)->run(Phase::training, 1);
     ASSERT_EQ(result.ended, Ended::finished) << (result.failure ? describe(*result.failure) : "");
     ASSERT_GE(resident.size(), 2048u);
-    EXPECT_EQ(std::count_if(resident.begin(), resident.end(), [](unsigned char flags) { return (flags & 1) == 0; }), 0) << huge_pages;
+    EXPECT_EQ(std::count_if(resident.begin(), resident.end(),
+                            [](unsigned char flags) { return (flags & 1) == 0; }),
+              0)
+        << huge_pages;
   }
 }
 
@@ -119,7 +125,8 @@ TEST(Executor, ContinuesWhereTheRunBeforeEnded) {
     losses.push_back(step.loss);
     return std::nullopt;
   };
-  for (const std::uint64_t steps : {1, 3, 5}) EXPECT_EQ(executor->run(Phase::training, steps, keep).ended, Ended::finished);
+  for (const std::uint64_t steps : {1, 3, 5})
+    EXPECT_EQ(executor->run(Phase::training, steps, keep).ended, Ended::finished);
   EXPECT_EQ(losses, expected);
   EXPECT_EQ(executor->next_step(), 9u);
 }
@@ -137,11 +144,14 @@ TEST(Executor, EvaluatesWithTheStateOfTraining) {
     return 0;
   });
   const std::uint32_t down = job.pair(0, 1);
-  const Spot sent = first.communicate("down", PIPER_SEND, down, 1, {HandProgram::part<double>(out, PIPER_NO_OFFSET, 1)}, {HandProgram::after(copy)});
+  const Spot sent = first.communicate("down", PIPER_SEND, down, 1,
+                                      {HandProgram::part<double>(out, PIPER_NO_OFFSET, 1)},
+                                      {HandProgram::after(copy)});
   first.add_wait(copy, HandProgram::after(sent, 1));
   HandProgram& second = job.evaluation(1);
   const std::uint64_t in = second.allocate<double>(1);
-  const Spot got = second.communicate("down", PIPER_RECV, down, 1, {HandProgram::part<double>(PIPER_NO_OFFSET, in, 1)}, {});
+  const Spot got = second.communicate("down", PIPER_RECV, down, 1,
+                                      {HandProgram::part<double>(PIPER_NO_OFFSET, in, 1)}, {});
   const Spot told = second.compute("report", {HandProgram::after(got)}, [=](Step& step) {
     step.api->report(step.rank, 0, step.at<double>(in), 1);
     return 0;

@@ -19,7 +19,8 @@ namespace {
 
 std::size_t listed_threads() {
   std::size_t count = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) ++count;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/task"))
+    ++count;
   return count;
 }
 
@@ -38,7 +39,8 @@ std::size_t threads() {
 
 /// The threads that are left: waits until there are at most `before`, or for seconds.
 std::size_t threads_left(std::size_t before) {
-  for (int waits = 0; waits < 2000 && listed_threads() > before; ++waits) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (int waits = 0; waits < 2000 && listed_threads() > before; ++waits)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   return listed_threads();
 }
 
@@ -46,7 +48,8 @@ std::size_t threads_left(std::size_t before) {
 RunResult failing_run(std::uint32_t rank, HandProgram::Body body, const ExecutorOptions& options) {
   HandJob job(2);
   add_pipeline(job);
-  job.rank(rank).compute("bad", {}, [body](Step& step) { return step.rank->step == 3 ? body(step) : 0; });
+  job.rank(rank).compute("bad", {},
+                         [body](Step& step) { return step.rank->step == 3 ? body(step) : 0; });
   auto executor = create(job.finish(), options);
   const std::size_t before = threads();
   RunResult result = executor->run(Phase::training, 1000);
@@ -60,7 +63,8 @@ RunResult failing_run(std::uint32_t rank, HandProgram::Body body, const Executor
 }
 
 // The same for a body that is to blame.
-RunResult run_with(std::uint32_t rank, HandProgram::Body body, const ExecutorOptions& options = {}) {
+RunResult run_with(std::uint32_t rank, HandProgram::Body body,
+                   const ExecutorOptions& options = {}) {
   RunResult result = failing_run(rank, std::move(body), options);
   EXPECT_EQ(result.failure->rank, rank);
   EXPECT_EQ(result.failure->step, 3u);
@@ -73,7 +77,9 @@ RunResult run_with(std::uint32_t rank, HandProgram::Body body, const ExecutorOpt
 
 TEST(FailingRun, AnActionRefusesAValue) {
   for (const std::uint32_t rank : {0u, 1u}) {
-    const RunResult result = run_with(rank, [](Step& step) { return step.api->fail(step.rank, step.action, nullptr, "index out of range", 300); });
+    const RunResult result = run_with(rank, [](Step& step) {
+      return step.api->fail(step.rank, step.action, nullptr, "index out of range", 300);
+    });
     EXPECT_EQ(result.failure->code, kActionFailed);
     EXPECT_EQ(result.failure->message, "index out of range: `300`");
     EXPECT_LE(result.steps, 3u);
@@ -81,9 +87,11 @@ TEST(FailingRun, AnActionRefusesAValue) {
 }
 
 TEST(FailingRun, AnExceptionStopsAtTheWall) {
-  EXPECT_EQ(run_with(0, [](Step&) -> int { throw std::runtime_error("secret"); }).failure->message, "the step threw an exception");
+  EXPECT_EQ(run_with(0, [](Step&) -> int { throw std::runtime_error("secret"); }).failure->message,
+            "the step threw an exception");
   EXPECT_EQ(run_with(1, [](Step&) -> int { throw std::bad_alloc(); }).failure->code, kOutOfMemory);
-  EXPECT_EQ(run_with(1, [](Step&) { return 7; }).failure->message, "the step ended with status `7` and gave no reason");
+  EXPECT_EQ(run_with(1, [](Step&) { return 7; }).failure->message,
+            "the step ended with status `7` and gave no reason");
 }
 
 TEST(FailingRun, ALossOrTheNormIsNotFinite) {
@@ -113,9 +121,14 @@ TEST(FailingRun, TheHintFitsTheTrain) {
     job.tables().optimizer.clips = clips ? 1 : 0;
     return create(job.finish())->run(Phase::training, 10).failure.value_or(Failure{}).hint;
   };
-  EXPECT_EQ(hint(2, false), "a smaller learning rate, a longer warm-up or `clip` on the `optim` line often helps");
-  EXPECT_EQ(hint(2, true), "a smaller learning rate, a longer warm-up or a smaller `clip` on the `optim` line often helps");
-  for (const bool clips : {false, true}) EXPECT_EQ(hint(0, clips), "no update has been made yet: check the data and the initial weights");
+  EXPECT_EQ(hint(2, false),
+            "a smaller learning rate, a longer warm-up or `clip` on the `optim` line often helps");
+  EXPECT_EQ(
+      hint(2, true),
+      "a smaller learning rate, a longer warm-up or a smaller `clip` on the `optim` line often helps");
+  for (const bool clips : {false, true})
+    EXPECT_EQ(hint(0, clips),
+              "no update has been made yet: check the data and the initial weights");
 }
 
 TEST(FailingRun, AReportDoesNotFit) {
@@ -133,7 +146,13 @@ TEST(FailingRun, ThePluginIsMissing) {
   const RunResult result = failing_run(
       0,
       [](Step& step) {
-        const PiperGemm call{.batch = 1, .m = 1, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F64};
+        const PiperGemm call{.batch = 1,
+                             .m = 1,
+                             .n = 1,
+                             .k = 1,
+                             .transpose_a = 0,
+                             .transpose_b = 0,
+                             .dtype = PIPER_F64};
         double x[3] = {2, 3, 0};
         return step.api->gemm(step.rank, step.action, &call, x, x + 1, x + 2, 0);
       },
@@ -152,13 +171,25 @@ TEST(FailingRun, ALibraryCallOverrunsItsWorkspace) {
   const RunResult result = run_with(
       0,
       [](Step& step) {
-        const PiperAttend call{.batch = 1, .seq = 8, .keys = 8, .heads = 1, .kv_heads = 1, .width = 1, .value_width = 1, .scale = 1, .causal = 1, .dtype = PIPER_F64, .form = PIPER_ATTEND_BUILTIN};
+        const PiperAttend call{.batch = 1,
+                               .seq = 8,
+                               .keys = 8,
+                               .heads = 1,
+                               .kv_heads = 1,
+                               .width = 1,
+                               .value_width = 1,
+                               .scale = 1,
+                               .causal = 1,
+                               .dtype = PIPER_F64,
+                               .form = PIPER_ATTEND_BUILTIN};
         double x[8] = {}, out[8], lse[8], workspace[4];
-        return step.api->attend(step.rank, step.action, &call, x, x, x, out, lse, workspace, sizeof(workspace));
+        return step.api->attend(step.rank, step.action, &call, x, x, x, out, lse, workspace,
+                                sizeof(workspace));
       },
       options);
   EXPECT_EQ(result.failure->code, kWorkspaceOverrun);
-  EXPECT_EQ(result.failure->message, "a library call wanted `32` bytes more than its planned workspace");
+  EXPECT_EQ(result.failure->message,
+            "a library call wanted `32` bytes more than its planned workspace");
 }
 
 TEST(FailingRun, ALibraryCallFails) {
@@ -167,7 +198,13 @@ TEST(FailingRun, ALibraryCallFails) {
   const RunResult result = run_with(
       1,
       [](Step& step) {
-        const PiperGemm call{.batch = 1, .m = 1, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_I64};
+        const PiperGemm call{.batch = 1,
+                             .m = 1,
+                             .n = 1,
+                             .k = 1,
+                             .transpose_a = 0,
+                             .transpose_b = 0,
+                             .dtype = PIPER_I64};
         std::int64_t x[3] = {2, 3, 0};
         return step.api->gemm(step.rank, step.action, &call, x, x + 1, x + 2, 0);
       },
@@ -180,10 +217,11 @@ TEST(FailingRun, TheCallbackFails) {
   HandJob job(2);
   add_pipeline(job);
   auto executor = create(job.finish());
-  const RunResult result = executor->run(Phase::training, 100000, [](const StepRecord& step) -> std::optional<Failure> {
-    if (step.local_step < 5) return std::nullopt;
-    return Failure{.code = kOutputUnwritable, .message = "no space"};
-  });
+  const RunResult result =
+      executor->run(Phase::training, 100000, [](const StepRecord& step) -> std::optional<Failure> {
+        if (step.local_step < 5) return std::nullopt;
+        return Failure{.code = kOutputUnwritable, .message = "no space"};
+      });
   EXPECT_EQ(result.ended, Ended::failed);
   EXPECT_EQ(result.failure->code, kOutputUnwritable);
   EXPECT_LT(result.steps, 100u);
@@ -194,11 +232,14 @@ std::string mismatch(const std::function<void(PiperCommAction&, PiperMessagePart
   HandJob job(2);
   const std::uint32_t pair = job.pair(0, 1);
   const std::uint64_t out = job.rank(0).allocate<double>(10), in = job.rank(1).allocate<double>(10);
-  job.rank(0).communicate("p2p", PIPER_SEND, pair, 5, {HandProgram::part<double>(out, PIPER_NO_OFFSET, 10)}, {});
-  job.rank(1).communicate("p2p", PIPER_RECV, pair, 5, {HandProgram::part<double>(PIPER_NO_OFFSET, in, 10)}, {});
+  job.rank(0).communicate("p2p", PIPER_SEND, pair, 5,
+                          {HandProgram::part<double>(out, PIPER_NO_OFFSET, 10)}, {});
+  job.rank(1).communicate("p2p", PIPER_RECV, pair, 5,
+                          {HandProgram::part<double>(PIPER_NO_OFFSET, in, 10)}, {});
   const PiperJob& tables = job.finish();
   const PiperProgram& program = job.rank(1).tables();
-  change(const_cast<PiperCommAction&>(program.streams[1].comm[0]), const_cast<PiperMessagePart&>(program.parts[0]));
+  change(const_cast<PiperCommAction&>(program.streams[1].comm[0]),
+         const_cast<PiperMessagePart&>(program.parts[0]));
   auto executor = create(tables);
   const RunResult result = executor->run(Phase::training, 5);
   EXPECT_EQ(result.ended, Ended::failed);
@@ -208,10 +249,14 @@ std::string mismatch(const std::function<void(PiperCommAction&, PiperMessagePart
 }
 
 TEST(FailingRun, TheEndsOfAMessageDisagree) {
-  EXPECT_EQ(mismatch([](PiperCommAction& action, PiperMessagePart&) { action.identity = 6; }), "the members run different communications");
-  EXPECT_EQ(mismatch([](PiperCommAction&, PiperMessagePart& part) { part.elements = 9; }), "the members have values of different sizes");
-  EXPECT_EQ(mismatch([](PiperCommAction&, PiperMessagePart& part) { part.dtype = PIPER_I64; }), "the members have values of different types");
-  EXPECT_EQ(mismatch([](PiperCommAction& action, PiperMessagePart&) { action.num_parts = 0; }), "the members have different numbers of values");
+  EXPECT_EQ(mismatch([](PiperCommAction& action, PiperMessagePart&) { action.identity = 6; }),
+            "the members run different communications");
+  EXPECT_EQ(mismatch([](PiperCommAction&, PiperMessagePart& part) { part.elements = 9; }),
+            "the members have values of different sizes");
+  EXPECT_EQ(mismatch([](PiperCommAction&, PiperMessagePart& part) { part.dtype = PIPER_I64; }),
+            "the members have values of different types");
+  EXPECT_EQ(mismatch([](PiperCommAction& action, PiperMessagePart&) { action.num_parts = 0; }),
+            "the members have different numbers of values");
   EXPECT_EQ(mismatch([](PiperCommAction& action, PiperMessagePart& part) {
               action.op = PIPER_SEND;
               part.in = 0;
@@ -227,12 +272,18 @@ TEST(FailingRun, AStallIsExplained) {
   HandProgram& a = job.rank(0);
   HandProgram& b = job.rank(1);
   const std::uint64_t x = a.allocate<double>(1), y = b.allocate<double>(2);
-  a.communicate("p2p", PIPER_SEND, first, 1, {HandProgram::part<double>(x, PIPER_NO_OFFSET, 1)}, {}, "send.first");
-  const Spot last = a.communicate("p2p", PIPER_SEND, second, 2, {HandProgram::part<double>(x, PIPER_NO_OFFSET, 1)}, {}, "send.second");
+  a.communicate("p2p", PIPER_SEND, first, 1, {HandProgram::part<double>(x, PIPER_NO_OFFSET, 1)}, {},
+                "send.first");
+  const Spot last =
+      a.communicate("p2p", PIPER_SEND, second, 2,
+                    {HandProgram::part<double>(x, PIPER_NO_OFFSET, 1)}, {}, "send.second");
   a.compute("F.a", {HandProgram::after(last)}, [](Step&) { return 0; });
-  const Spot got = b.communicate("one", PIPER_RECV, second, 2, {HandProgram::part<double>(PIPER_NO_OFFSET, y, 1)}, {}, "recv.second");
+  const Spot got =
+      b.communicate("one", PIPER_RECV, second, 2,
+                    {HandProgram::part<double>(PIPER_NO_OFFSET, y, 1)}, {}, "recv.second");
   const Spot work = b.compute("F.b", {HandProgram::after(got)}, [](Step&) { return 0; });
-  b.communicate("two", PIPER_RECV, first, 1, {HandProgram::part<double>(PIPER_NO_OFFSET, y, 1)}, {HandProgram::after(work)}, "recv.first");
+  b.communicate("two", PIPER_RECV, first, 1, {HandProgram::part<double>(PIPER_NO_OFFSET, y, 1)},
+                {HandProgram::after(work)}, "recv.first");
   ExecutorOptions options;
   options.runtime.stall_seconds = 0.2;
   auto executor = create(job.finish(), options);
@@ -266,20 +317,43 @@ TEST(FailingRun, TablesThatContradictThemselvesAreRefused) {
     EXPECT_EQ(failure.code, kBadJob);
     return failure.message;
   };
-  EXPECT_EQ(refused([](HandJob& job) { job.tables().abi_version = 99; }), "the job was built for ABI version 99");
-  EXPECT_EQ(refused([](HandJob& job) { job.rank(0).tables().abi_version = 98; }), "the program was built for ABI version 98");
-  EXPECT_EQ(refused([](HandJob& job) { job.rank(0).tables().arena_bytes = 200; }), "a part is read outside the arena");
-  EXPECT_EQ(refused([](HandJob& job) { job.rank(0).tables().host_state_bytes = 64; }), "the state is larger than the arena");
-  EXPECT_EQ(refused([](HandJob& job) { job.rank(1).tables().num_waits = 1; }), "a communication's parts or waits lie outside their table");
-  EXPECT_EQ(refused([](HandJob& job) { job.rank(1).tables().step = nullptr; }), "the program has no step function");
-  EXPECT_EQ(refused([](HandJob& job) { job.rank(0).tables().state_bytes = 64; }), "the parameter `w` lies outside the state");
-  EXPECT_EQ(refused([](HandJob& job) { const_cast<PiperParam*>(job.rank(0).tables().params)->dtype = PIPER_I64; }), "the parameter `w` has a dtype that is not floating");
-  EXPECT_EQ(refused([](HandJob& job) { const_cast<PiperMessagePart*>(job.rank(0).tables().parts)->dtype = 99; }), "a part has an unknown dtype");
-  EXPECT_EQ(refused([](HandJob& job) { job.rank(1).tables().num_intervals = 1; }), "the intervals are missing");
-  EXPECT_EQ(refused([](HandJob& job) { const_cast<std::uint64_t&>(job.rank(0).tables().extents[0]) = 4; }), "the program was generated for an interval of another extent");
-  EXPECT_EQ(refused([](HandJob& job) { const_cast<PiperInterval*>(job.tables().ranks[0].intervals)->first = 1; }), "an interval reaches beyond its dimension");
+  EXPECT_EQ(refused([](HandJob& job) { job.tables().abi_version = 99; }),
+            "the job was built for ABI version 99");
+  EXPECT_EQ(refused([](HandJob& job) { job.rank(0).tables().abi_version = 98; }),
+            "the program was built for ABI version 98");
+  EXPECT_EQ(refused([](HandJob& job) { job.rank(0).tables().arena_bytes = 200; }),
+            "a part is read outside the arena");
+  EXPECT_EQ(refused([](HandJob& job) { job.rank(0).tables().host_state_bytes = 64; }),
+            "the state is larger than the arena");
+  EXPECT_EQ(refused([](HandJob& job) { job.rank(1).tables().num_waits = 1; }),
+            "a communication's parts or waits lie outside their table");
+  EXPECT_EQ(refused([](HandJob& job) { job.rank(1).tables().step = nullptr; }),
+            "the program has no step function");
+  EXPECT_EQ(refused([](HandJob& job) { job.rank(0).tables().state_bytes = 64; }),
+            "the parameter `w` lies outside the state");
+  EXPECT_EQ(refused([](HandJob& job) {
+              const_cast<PiperParam*>(job.rank(0).tables().params)->dtype = PIPER_I64;
+            }),
+            "the parameter `w` has a dtype that is not floating");
+  EXPECT_EQ(refused([](HandJob& job) {
+              const_cast<PiperMessagePart*>(job.rank(0).tables().parts)->dtype = 99;
+            }),
+            "a part has an unknown dtype");
+  EXPECT_EQ(refused([](HandJob& job) { job.rank(1).tables().num_intervals = 1; }),
+            "the intervals are missing");
+  EXPECT_EQ(refused([](HandJob& job) {
+              const_cast<std::uint64_t&>(job.rank(0).tables().extents[0]) = 4;
+            }),
+            "the program was generated for an interval of another extent");
+  EXPECT_EQ(refused([](HandJob& job) {
+              const_cast<PiperInterval*>(job.tables().ranks[0].intervals)->first = 1;
+            }),
+            "an interval reaches beyond its dimension");
   for (const std::uint32_t interval : {0u, 1u}) {
-    EXPECT_EQ(refused([=](HandJob& job) { const_cast<PiperMessagePart*>(job.rank(0).tables().parts)->interval = interval; }), "a part is not the interval that it names");
+    EXPECT_EQ(refused([=](HandJob& job) {
+                const_cast<PiperMessagePart*>(job.rank(0).tables().parts)->interval = interval;
+              }),
+              "a part is not the interval that it names");
     const auto move = [=](HandJob& job) {
       auto& param = const_cast<PiperParam&>(job.rank(0).tables().params[0]);
       param.first = 1;
@@ -287,7 +361,8 @@ TEST(FailingRun, TablesThatContradictThemselvesAreRefused) {
     };
     EXPECT_EQ(refused(move), "the parameter `w` lies outside its bucket");
   }
-  EXPECT_EQ(refused([](HandJob& job) { job.tables().world = 3; }), "ranks of other processes cannot be reached by the local transport");
+  EXPECT_EQ(refused([](HandJob& job) { job.tables().world = 3; }),
+            "ranks of other processes cannot be reached by the local transport");
   EXPECT_EQ(refused([](HandJob& job) { job.tables().num_ranks = 0; }), "the job has no ranks");
 }
 
@@ -299,18 +374,24 @@ TEST(FailingRun, OperationsAndTheFlagsOfTheirPartsAreThoseOfTheTable) {
   auto* const part = const_cast<PiperMessagePart*>(job.rank(0).tables().parts) + action->first_part;
   const auto message = [&] { return check_tables(job.tables()).value_or(Failure{}).message; };
   ASSERT_EQ(message(), "");
-  const std::array<std::uint32_t, PIPER_COMM_OPS> known = {0, 0, 0, 0, PIPER_SHARD_ONLY | PIPER_ACCUMULATE | PIPER_ZERO_FILL, PIPER_SHARD_ONLY, 0, 0};
+  const std::array<std::uint32_t, PIPER_COMM_OPS> known = {
+      0, 0, 0, 0, PIPER_SHARD_ONLY | PIPER_ACCUMULATE | PIPER_ZERO_FILL, PIPER_SHARD_ONLY, 0, 0};
   for (std::uint32_t op = 0; op < PIPER_COMM_OPS; ++op) {
     action->op = op;
-    EXPECT_NE(message(), "a communication refers to an operation, communicator or action that does not exist") << op;
+    EXPECT_NE(message(),
+              "a communication refers to an operation, communicator or action that does not exist")
+        << op;
     for (std::uint32_t flag = 1; flag != 0; flag <<= 1) {
       part->flags = flag;
-      EXPECT_EQ(message() == "a part has a flag that its operation does not know", (known[op] & flag) == 0) << op << ", " << flag;
+      EXPECT_EQ(message() == "a part has a flag that its operation does not know",
+                (known[op] & flag) == 0)
+          << op << ", " << flag;
     }
     part->flags = 0;
   }
   action->op = PIPER_COMM_OPS;
-  EXPECT_EQ(message(), "a communication refers to an operation, communicator or action that does not exist");
+  EXPECT_EQ(message(),
+            "a communication refers to an operation, communicator or action that does not exist");
 }
 
 TEST(FailingRun, ParametersHaveDtypesOfTheTable) {
@@ -324,7 +405,8 @@ TEST(FailingRun, ParametersHaveDtypesOfTheTable) {
       param->sum_dtype = sums;
       const bool right = is_floating(dtype) && sums == wide_dtype(dtype);
       const std::string found = check_tables(job.tables()).value_or(Failure{}).message;
-      EXPECT_EQ(found.find("has a dtype that is not floating") == std::string::npos, right) << dtype << ", " << sums << ": " << found;
+      EXPECT_EQ(found.find("has a dtype that is not floating") == std::string::npos, right)
+          << dtype << ", " << sums << ": " << found;
     }
   }
 }
@@ -347,7 +429,8 @@ TEST(FailingRun, TheFlightRecordCannotBeWritten) {
   Failure failure;
   EXPECT_FALSE(Executor::create(job.finish(), make_cpu_device(), options, failure));
   EXPECT_EQ(failure.code, kOutputUnwritable);
-  EXPECT_EQ(failure.message, "cannot write the flight record `/dev/null/flight.0`: Not a directory");
+  EXPECT_EQ(failure.message,
+            "cannot write the flight record `/dev/null/flight.0`: Not a directory");
   EXPECT_EQ(failure.rank, 0u);
   EXPECT_FALSE(failure.step);
 }

@@ -41,7 +41,9 @@ TEST(FailureCodes, AreDiagnostics) {
   };
   std::size_t in_table = 0;
   // `piper fmt` has one of that range.
-  for (const CodeInfo& info : all_codes()) in_table += static_cast<unsigned>(info.code) / 100 == 60 && info.code != Code::layout_changes_program;
+  for (const CodeInfo& info : all_codes())
+    in_table +=
+        static_cast<unsigned>(info.code) / 100 == 60 && info.code != Code::layout_changes_program;
   EXPECT_EQ(std::size(pairs), in_table);
   for (const auto& [failure, code] : pairs) {
     EXPECT_EQ(static_cast<unsigned>(failure), static_cast<unsigned>(code));

@@ -5,7 +5,8 @@
 namespace piper::runtime {
 
 HandProgram::HandProgram(std::uint32_t rank) : rank_(rank), role_("rank" + std::to_string(rank)) {
-  streams_.push_back({.name = "compute", .high_priority = false, .actions = {}, .comm = {}, .action_of = {}});
+  streams_.push_back(
+      {.name = "compute", .high_priority = false, .actions = {}, .comm = {}, .action_of = {}});
   scalars_ = allocate<PiperScalars>(1);
 }
 
@@ -22,12 +23,19 @@ Spot HandProgram::compute(const std::string& name, std::vector<PiperWait> waits,
   return {0, static_cast<std::uint32_t>(stream.actions.size() - 1)};
 }
 
-Spot HandProgram::communicate(const std::string& stream, PiperCommOp op, std::uint32_t communicator, std::uint32_t identity,
-                              std::vector<PiperMessagePart> parts, std::vector<PiperWait> waits, const std::string& name) {
+Spot HandProgram::communicate(const std::string& stream, PiperCommOp op, std::uint32_t communicator,
+                              std::uint32_t identity, std::vector<PiperMessagePart> parts,
+                              std::vector<PiperWait> waits, const std::string& name) {
   std::size_t s = 1;
   while (s < streams_.size() && streams_[s].name != stream) ++s;
-  if (s == streams_.size()) streams_.push_back({.name = stream, .high_priority = false, .actions = {}, .comm = {}, .action_of = {}});
-  Action action{std::move(waits), {}, {}, std::move(parts), add_action(name.empty() ? stream + "." + std::to_string(identity) : name)};
+  if (s == streams_.size())
+    streams_.push_back(
+        {.name = stream, .high_priority = false, .actions = {}, .comm = {}, .action_of = {}});
+  Action action{std::move(waits),
+                {},
+                {},
+                std::move(parts),
+                add_action(name.empty() ? stream + "." + std::to_string(identity) : name)};
   const auto found = std::find(communicators_.begin(), communicators_.end(), communicator);
   action.comm = {.op = static_cast<std::uint32_t>(op),
                  .communicator = static_cast<std::uint32_t>(found - communicators_.begin()),
@@ -39,16 +47,20 @@ Spot HandProgram::communicate(const std::string& stream, PiperCommOp op, std::ui
                  .action = action.action};
   if (found == communicators_.end()) communicators_.push_back(communicator);
   streams_[s].actions.push_back(std::move(action));
-  return {static_cast<std::uint32_t>(s), static_cast<std::uint32_t>(streams_[s].actions.size() - 1)};
+  return {static_cast<std::uint32_t>(s),
+          static_cast<std::uint32_t>(streams_[s].actions.size() - 1)};
 }
 
-void HandProgram::add_wait(Spot spot, PiperWait wait) { streams_[spot.stream].actions[spot.position].waits.push_back(wait); }
+void HandProgram::add_wait(Spot spot, PiperWait wait) {
+  streams_[spot.stream].actions[spot.position].waits.push_back(wait);
+}
 
 void HandProgram::set_high_priority(const std::string& name) {
   for (Stream& stream : streams_) stream.high_priority |= stream.name == name;
 }
 
-PiperParam& HandProgram::param(const std::string& name, std::uint64_t offset, std::uint64_t gradient, std::uint64_t elements, std::uint32_t dtype,
+PiperParam& HandProgram::param(const std::string& name, std::uint64_t offset,
+                               std::uint64_t gradient, std::uint64_t elements, std::uint32_t dtype,
                                PiperInitKind init, double scale) {
   param_names_.push_back(name);
   dims_.push_back(static_cast<std::int64_t>(elements));
@@ -149,20 +161,32 @@ HandJob::HandJob(std::uint32_t ranks) {
   job_.steps = 10;
   job_.samples_per_step = 8;
   job_.tokens_per_step = 8;
-  job_.optimizer = {.corrects_bias = 0, .schedule = 0, .base = 0.1, .floor = 0, .warmup = 0, .total = 10, .beta1 = 0.9, .beta2 = 0.999, .clips = 0};
+  job_.optimizer = {.corrects_bias = 0,
+                    .schedule = 0,
+                    .base = 0.1,
+                    .floor = 0,
+                    .warmup = 0,
+                    .total = 10,
+                    .beta1 = 0.9,
+                    .beta2 = 0.999,
+                    .clips = 0};
 }
 
 HandProgram& HandJob::evaluation(std::uint32_t r) {
-  while (evaluation_.size() < training_.size()) evaluation_.push_back(std::make_unique<HandProgram>(static_cast<std::uint32_t>(evaluation_.size())));
+  while (evaluation_.size() < training_.size())
+    evaluation_.push_back(
+        std::make_unique<HandProgram>(static_cast<std::uint32_t>(evaluation_.size())));
   return *evaluation_[r];
 }
 
 void HandJob::input(const char* name, std::uint32_t dtype, std::vector<std::int64_t> dims) {
   dims_.push_back(std::move(dims));
-  inputs_.push_back({name, dtype, static_cast<std::uint32_t>(dims_.back().size()), dims_.back().data(), 0});
+  inputs_.push_back(
+      {name, dtype, static_cast<std::uint32_t>(dims_.back().size()), dims_.back().data(), 0});
 }
 
-std::uint32_t HandJob::add(std::uint32_t kind, std::vector<std::uint32_t> members, std::uint32_t sets) {
+std::uint32_t HandJob::add(std::uint32_t kind, std::vector<std::uint32_t> members,
+                           std::uint32_t sets) {
   communicators_.push_back({kind, sets, std::move(members)});
   return static_cast<std::uint32_t>(communicators_.size() - 1);
 }
@@ -171,12 +195,13 @@ void HandJob::finish(HandProgram& program) {
   for (const std::uint32_t id : program.communicators_) {
     const Communicator& source = communicators_[id];
     const auto self = std::find(source.members.begin(), source.members.end(), program.rank_);
-    program.local_communicators_.push_back({.id = id,
-                                            .kind = source.kind,
-                                            .num_members = static_cast<std::uint32_t>(source.members.size()),
-                                            .members = source.members.data(),
-                                            .self = static_cast<std::uint32_t>(self - source.members.begin()),
-                                            .num_sets = source.sets});
+    program.local_communicators_.push_back(
+        {.id = id,
+         .kind = source.kind,
+         .num_members = static_cast<std::uint32_t>(source.members.size()),
+         .members = source.members.data(),
+         .self = static_cast<std::uint32_t>(self - source.members.begin()),
+         .num_sets = source.sets});
   }
   program.finish();
 }

@@ -38,7 +38,10 @@ struct Spot {
 
 template <typename T>
 constexpr std::uint32_t dtype_of() {
-  return std::is_same_v<T, float> ? PIPER_F32 : std::is_same_v<T, double> ? PIPER_F64 : std::is_same_v<T, piper_bf16> ? PIPER_BF16 : PIPER_I64;
+  return std::is_same_v<T, float>        ? PIPER_F32
+         : std::is_same_v<T, double>     ? PIPER_F64
+         : std::is_same_v<T, piper_bf16> ? PIPER_BF16
+                                         : PIPER_I64;
 }
 
 class HandProgram {
@@ -70,18 +73,21 @@ class HandProgram {
   static PiperMessagePart part(std::uint64_t in, std::uint64_t out, std::uint64_t elements) {
     return {in, out, elements, dtype_of<T>(), PIPER_ALL_POSITIONS, 0, 0};
   }
-  static PiperWait after(Spot spot, std::uint32_t distance = 0) { return {spot.stream, spot.position, distance}; }
+  static PiperWait after(Spot spot, std::uint32_t distance = 0) {
+    return {spot.stream, spot.position, distance};
+  }
 
   Spot compute(const std::string& name, std::vector<PiperWait> waits, Body body);
   /// The next action of the communication stream `stream`, which is created if new. Its .pipe line
   /// is its number.
-  Spot communicate(const std::string& stream, PiperCommOp op, std::uint32_t communicator, std::uint32_t identity, std::vector<PiperMessagePart> parts,
+  Spot communicate(const std::string& stream, PiperCommOp op, std::uint32_t communicator,
+                   std::uint32_t identity, std::vector<PiperMessagePart> parts,
                    std::vector<PiperWait> waits, const std::string& name = {});
   /// A wait that becomes known later: `distance` 1 closes a loop.
   void add_wait(Spot spot, PiperWait wait);
   void set_high_priority(const std::string& stream);
-  PiperParam& param(const std::string& name, std::uint64_t offset, std::uint64_t gradient, std::uint64_t elements, std::uint32_t dtype, PiperInitKind init,
-                    double scale);
+  PiperParam& param(const std::string& name, std::uint64_t offset, std::uint64_t gradient,
+                    std::uint64_t elements, std::uint32_t dtype, PiperInitKind init, double scale);
 
   /// An interval of the rank; returns its position in the table.
   std::uint32_t interval(PiperInterval interval_here);
@@ -93,7 +99,7 @@ class HandProgram {
   friend class HandJob;
   struct Action {
     std::vector<PiperWait> waits;
-    Body body;                  // compute
+    Body body;  // compute
     // Communication; its communicator is a number of the job until finish().
     PiperCommAction comm{};
     std::vector<PiperMessagePart> parts;
@@ -136,7 +142,9 @@ class HandJob {
   /// The evaluation program of a rank; if one rank has one, all have.
   HandProgram& evaluation(std::uint32_t r);
   std::uint32_t pair(std::uint32_t from, std::uint32_t to) { return add(0, {from, to}, 1); }
-  std::uint32_t group(std::vector<std::uint32_t> members, std::uint32_t sets = 1) { return add(1, std::move(members), sets); }
+  std::uint32_t group(std::vector<std::uint32_t> members, std::uint32_t sets = 1) {
+    return add(1, std::move(members), sets);
+  }
   void loss(const char* name, std::uint64_t count) { losses_.push_back({name, count, 0, 0, 0}); }
   void input(const char* name, std::uint32_t dtype, std::vector<std::int64_t> dims);
 

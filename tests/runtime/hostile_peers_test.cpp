@@ -26,12 +26,16 @@ constexpr std::uint32_t kWorld = 2;
 
 std::string frame(FrameKind kind, const std::string& body) {
   const auto size = static_cast<std::uint32_t>(body.size());
-  return std::string(reinterpret_cast<const char*>(&size), sizeof size) + static_cast<char>(kind) + body;
+  return std::string(reinterpret_cast<const char*>(&size), sizeof size) + static_cast<char>(kind) +
+         body;
 }
-std::string hello(std::uint64_t rank, std::uint64_t world, const std::string& run = "", const std::string& process = "stranger") {
+std::string hello(std::uint64_t rank, std::uint64_t world, const std::string& run = "",
+                  const std::string& process = "stranger") {
   return frame(FrameKind::hello, Body().add(run).add(rank).add(world).add(process).bytes());
 }
-std::string head(std::uint32_t size) { return std::string(reinterpret_cast<const char*>(&size), sizeof size) + '\0'; }
+std::string head(std::uint32_t size) {
+  return std::string(reinterpret_cast<const char*>(&size), sizeof size) + '\0';
+}
 
 /// Connections to a port, which stay open until the end unless they are closed before.
 class Stranger {
@@ -45,7 +49,8 @@ class Stranger {
     std::string reason;
     bool again = true;
     int made = -1;
-    while ((made = connect_to("127.0.0.1", port_, reason, again)) < 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    while ((made = connect_to("127.0.0.1", port_, reason, again)) < 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
     sockets_.push_back(made);
     return made;
   }
@@ -53,7 +58,8 @@ class Stranger {
   int say(const std::string& bytes) {
     const int made = connect();
     // Rank 0 may have closed it before all is sent.
-    EXPECT_TRUE(::send(made, bytes.data(), bytes.size(), MSG_NOSIGNAL) >= 0 || errno == ECONNRESET || errno == EPIPE);
+    EXPECT_TRUE(::send(made, bytes.data(), bytes.size(), MSG_NOSIGNAL) >= 0 ||
+                errno == ECONNRESET || errno == EPIPE);
     return made;
   }
   void leave(int socket) {
@@ -77,11 +83,15 @@ class Stranger {
     if (heard) send_bytes(socket, frame(FrameKind::here, encode_count(heard->challenge)));
     return socket;
   }
-  static void send_bytes(int socket, const std::string& bytes) { EXPECT_EQ(::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size())); }
+  static void send_bytes(int socket, const std::string& bytes) {
+    EXPECT_EQ(::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+  }
 
  private:
   /// The first frame that is wanted; nothing if the connection is closed before.
-  static std::optional<std::pair<FrameKind, std::string>> read(int socket, const std::function<bool(FrameKind)>& wanted) {
+  static std::optional<std::pair<FrameKind, std::string>> read(
+      int socket, const std::function<bool(FrameKind)>& wanted) {
     Connection connection(dup(socket), kMaxRendezvousBody);
     FrameKind kind{};
     std::string body;
@@ -106,32 +116,59 @@ struct Case {
 
 const std::vector<Case>& cases() {
   static const std::vector<Case> kCases = {
-      {"ranks that no process has", [](Stranger& stranger) {
-         for (const std::uint64_t rank : {std::uint64_t{2}, std::uint64_t{3}, std::uint64_t{0xFFFFFFFF}, std::uint64_t{1} << 32, ~std::uint64_t{0}}) stranger.say(hello(rank, kWorld));
+      {"ranks that no process has",
+       [](Stranger& stranger) {
+         for (const std::uint64_t rank :
+              {std::uint64_t{2}, std::uint64_t{3}, std::uint64_t{0xFFFFFFFF},
+               std::uint64_t{1} << 32, ~std::uint64_t{0}})
+           stranger.say(hello(rank, kWorld));
        }},
-      {"the rank of rank 0", [](Stranger& stranger) { EXPECT_EQ(stranger.answer(stranger.say(hello(0, kWorld))), FrameKind::refused); }},
-      {"other worlds", [](Stranger& stranger) {
-         for (const std::uint64_t world : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{3}, std::uint64_t{1} << 33, ~std::uint64_t{0}}) stranger.say(hello(1, world));
+      {"the rank of rank 0",
+       [](Stranger& stranger) {
+         EXPECT_EQ(stranger.answer(stranger.say(hello(0, kWorld))), FrameKind::refused);
        }},
-      {"another run", [](Stranger& stranger) { EXPECT_EQ(stranger.answer(stranger.say(hello(1, kWorld, "other\x1b[2J"))), FrameKind::refused); }},
-      {"huge lengths", [](Stranger& stranger) {
-         for (const std::uint32_t size : {0xFFFFFFFFu, 0x7FFFFFFFu, 0x03FFFFF0u, static_cast<std::uint32_t>(kMaxHelloBody) + 1}) stranger.say(head(size) + std::string(1 << 16, 'z'));
-         stranger.say(frame(FrameKind::hello, Body().add(~std::uint64_t{0}).add(std::uint64_t{1}).bytes()));
+      {"other worlds",
+       [](Stranger& stranger) {
+         for (const std::uint64_t world : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{3},
+                                           std::uint64_t{1} << 33, ~std::uint64_t{0}})
+           stranger.say(hello(1, world));
        }},
-      {"long texts", [](Stranger& stranger) { stranger.say(hello(1, kWorld, std::string(kMaxRunName + 1, 'r'))); }},
-      {"half a hello", [](Stranger& stranger) {
+      {"another run",
+       [](Stranger& stranger) {
+         EXPECT_EQ(stranger.answer(stranger.say(hello(1, kWorld, "other\x1b[2J"))),
+                   FrameKind::refused);
+       }},
+      {"huge lengths",
+       [](Stranger& stranger) {
+         for (const std::uint32_t size : {0xFFFFFFFFu, 0x7FFFFFFFu, 0x03FFFFF0u,
+                                          static_cast<std::uint32_t>(kMaxHelloBody) + 1})
+           stranger.say(head(size) + std::string(1 << 16, 'z'));
+         stranger.say(
+             frame(FrameKind::hello, Body().add(~std::uint64_t{0}).add(std::uint64_t{1}).bytes()));
+       }},
+      {"long texts",
+       [](Stranger& stranger) {
+         stranger.say(hello(1, kWorld, std::string(kMaxRunName + 1, 'r')));
+       }},
+      {"half a hello",
+       [](Stranger& stranger) {
          const std::string whole = hello(1, kWorld);
-         for (std::size_t size = 1; size < whole.size(); size += 3) stranger.say(whole.substr(0, size));
+         for (std::size_t size = 1; size < whole.size(); size += 3)
+           stranger.say(whole.substr(0, size));
        }},
-      {"half a hello, then gone", [](Stranger& stranger) {
+      {"half a hello, then gone",
+       [](Stranger& stranger) {
          const std::string whole = hello(1, kWorld);
-         for (std::size_t size = 1; size < whole.size(); size += 3) stranger.leave(stranger.say(whole.substr(0, size)));
+         for (std::size_t size = 1; size < whole.size(); size += 3)
+           stranger.leave(stranger.say(whole.substr(0, size)));
        }},
       {"silence", [](Stranger& stranger) { stranger.connect(); }},
-      {"many connections", [](Stranger& stranger) {
+      {"many connections",
+       [](Stranger& stranger) {
          for (int n = 0; n < 300; ++n) stranger.connect();
        }},
-      {"garbage", [](Stranger& stranger) {
+      {"garbage",
+       [](Stranger& stranger) {
          test::Random random(7);
          for (int n = 0; n < 40; ++n) {
            std::string bytes(1 + random.below(300), '\0');
@@ -140,34 +177,50 @@ const std::vector<Case>& cases() {
            stranger.say(bytes);
          }
        }},
-      {"another protocol", [](Stranger& stranger) { stranger.say("GET / HTTP/1.1\r\n\r\n\xff\xff\xff\xff"); }},
-      {"early close", [](Stranger& stranger) {
+      {"another protocol",
+       [](Stranger& stranger) { stranger.say("GET / HTTP/1.1\r\n\r\n\xff\xff\xff\xff"); }},
+      {"early close",
+       [](Stranger& stranger) {
          for (int n = 0; n < 20; ++n) stranger.leave(stranger.connect());
        }},
-      {"a hello, then gone", [](Stranger& stranger) { stranger.leave(stranger.say(hello(1, kWorld))); }},
+      {"a hello, then gone",
+       [](Stranger& stranger) { stranger.leave(stranger.say(hello(1, kWorld))); }},
       {"a hello, then silence", [](Stranger& stranger) { stranger.say(hello(1, kWorld)); }},
-      {"a hello, and an answer that is guessed", [](Stranger& stranger) { stranger.say(hello(1, kWorld) + frame(FrameKind::here, encode_count(7))); }},
-      {"hello twice", [](Stranger& stranger) {
+      {"a hello, and an answer that is guessed",
+       [](Stranger& stranger) {
+         stranger.say(hello(1, kWorld) + frame(FrameKind::here, encode_count(7)));
+       }},
+      {"hello twice",
+       [](Stranger& stranger) {
          stranger.answer(stranger.say(hello(1, kWorld) + hello(1, kWorld)));
          stranger.say(hello(5, kWorld) + hello(1, kWorld));
        }},
-      {"messages without a hello", [](Stranger& stranger) {
-         for (int kind = 2; kind < 32; ++kind) stranger.say(frame(static_cast<FrameKind>(kind), encode(KeyValue{"1.any.0", "no"})));
+      {"messages without a hello",
+       [](Stranger& stranger) {
+         for (int kind = 2; kind < 32; ++kind)
+           stranger.say(frame(static_cast<FrameKind>(kind), encode(KeyValue{"1.any.0", "no"})));
        }},
-      {"messages behind a hello", [](Stranger& stranger) {
-         for (const FrameKind kind : {FrameKind::set, FrameKind::get, FrameKind::stop, FrameKind::started, FrameKind::bye, FrameKind::report, FrameKind::value, FrameKind::stop_at}) {
+      {"messages behind a hello",
+       [](Stranger& stranger) {
+         for (const FrameKind kind :
+              {FrameKind::set, FrameKind::get, FrameKind::stop, FrameKind::started, FrameKind::bye,
+               FrameKind::report, FrameKind::value, FrameKind::stop_at}) {
            stranger.leave(stranger.say(hello(1, kWorld) + frame(kind, "")));
          }
        }},
-      {"a failure behind a hello", [](Stranger& stranger) {
-         stranger.leave(stranger.say(hello(1, kWorld) + frame(FrameKind::fail, encode(Failure{.code = kProcessLost, .message = "\x1b[31mred"}))));
+      {"a failure behind a hello",
+       [](Stranger& stranger) {
+         stranger.leave(stranger.say(
+             hello(1, kWorld) + frame(FrameKind::fail, encode(Failure{.code = kProcessLost,
+                                                                      .message = "\x1b[31mred"}))));
        }},
   };
   return kCases;
 }
 
 void expect_printable(const Failure& failure) {
-  for (const char byte : failure.message + failure.hint) EXPECT_GE(static_cast<unsigned char>(byte), 0x20) << failure.message;
+  for (const char byte : failure.message + failure.hint)
+    EXPECT_GE(static_cast<unsigned char>(byte), 0x20) << failure.message;
 }
 
 TEST(HostilePeers, NeverEndOrBlockARun) {
@@ -190,7 +243,8 @@ TEST(HostilePeers, NeverEndOrBlockARun) {
     };
     std::thread first([&] {
       Failure failure;
-      auto group = ProcessGroup::join(of_rank(0, kWorld, port), {.seconds = 20, .on_notice = expect_printable}, failure);
+      auto group = ProcessGroup::join(of_rank(0, kWorld, port),
+                                      {.seconds = 20, .on_notice = expect_printable}, failure);
       use(std::move(group), failure);
     });
     hostile.act(stranger);
@@ -233,8 +287,14 @@ TEST(HostilePeers, MoreConnectionsThanFiles) {
 /// Processes that have a rank and break off before all have come: their ranks are free again,
 /// whatever they sent.
 TEST(HostilePeers, ARankIsFreeAgainBeforeAllHaveCome) {
-  const std::string last_words[] = {"", frame(FrameKind::fail, encode(Failure{.code = kProcessLost, .message = "\x1b[31mred"})), frame(FrameKind::set, encode(KeyValue{"k", "v"})), frame(FrameKind::bye, encode_count(3)),
-                                    hello(1, 3), head(0xFFFFFFFF), frame(FrameKind::report, "")};
+  const std::string last_words[] = {
+      "",
+      frame(FrameKind::fail, encode(Failure{.code = kProcessLost, .message = "\x1b[31mred"})),
+      frame(FrameKind::set, encode(KeyValue{"k", "v"})),
+      frame(FrameKind::bye, encode_count(3)),
+      hello(1, 3),
+      head(0xFFFFFFFF),
+      frame(FrameKind::report, "")};
   const std::uint16_t port = free_port();
   std::vector<Failure> notices;
   const auto use = [](std::unique_ptr<ProcessGroup> group, const Failure& failure) {
@@ -244,7 +304,10 @@ TEST(HostilePeers, ARankIsFreeAgainBeforeAllHaveCome) {
   };
   const auto run = [&](std::uint32_t rank) {
     Failure failure;
-    auto group = ProcessGroup::join(of_rank(rank, 3, port), {.seconds = 20, .on_notice = [&](const Failure& notice) { notices.push_back(notice); }}, failure);
+    auto group = ProcessGroup::join(
+        of_rank(rank, 3, port),
+        {.seconds = 20, .on_notice = [&](const Failure& notice) { notices.push_back(notice); }},
+        failure);
     use(std::move(group), failure);
   };
   std::thread first(run, 0);
@@ -264,7 +327,8 @@ TEST(HostilePeers, ARankIsFreeAgainBeforeAllHaveCome) {
   EXPECT_EQ(notices.size(), std::size(last_words));
   for (const Failure& notice : notices) {
     EXPECT_EQ(notice.code, kProcessRefused);
-    EXPECT_NE(notice.message.find("rank 1 (stranger at 127.0.0.1:"), std::string::npos) << notice.message;
+    EXPECT_NE(notice.message.find("rank 1 (stranger at 127.0.0.1:"), std::string::npos)
+        << notice.message;
     expect_printable(notice);
   }
 }
@@ -275,16 +339,21 @@ TEST(HostilePeers, TwoProcessesWithOneRankAreReported) {
   std::mutex mutex;
   std::vector<Failure> notices;
   std::vector<std::string> messages, notes;
-  with_ranks(3, [&](std::uint32_t, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
-    EXPECT_FALSE(group);
-    EXPECT_EQ(failure.code, kProcessesApart);
-    const std::lock_guard lock(mutex);
-    messages.push_back(failure.message);
-    for (const Note& note : failure.notes) notes.push_back(note.text);
-  }, [](std::uint32_t rank, Launch& launch) { launch.rank = rank == 2 ? 1 : rank; }, 1, [&](const Failure& notice) { notices.push_back(notice); });
+  with_ranks(
+      3,
+      [&](std::uint32_t, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
+        EXPECT_FALSE(group);
+        EXPECT_EQ(failure.code, kProcessesApart);
+        const std::lock_guard lock(mutex);
+        messages.push_back(failure.message);
+        for (const Note& note : failure.notes) notes.push_back(note.text);
+      },
+      [](std::uint32_t rank, Launch& launch) { launch.rank = rank == 2 ? 1 : rank; }, 1,
+      [&](const Failure& notice) { notices.push_back(notice); });
   std::sort(messages.begin(), messages.end());
   ASSERT_EQ(messages.size(), 3u);
-  EXPECT_TRUE(messages[0].starts_with("after `1` seconds rank 2 of `3` has not connected")) << messages[0];
+  EXPECT_TRUE(messages[0].starts_with("after `1` seconds rank 2 of `3` has not connected"))
+      << messages[0];
   EXPECT_EQ(messages[1], messages[0]);
   EXPECT_TRUE(messages[2].starts_with("two processes are rank 1: process ")) << messages[2];
   EXPECT_NE(messages[2].find(" at 127.0.0.1:"), std::string::npos) << messages[2];
@@ -309,15 +378,23 @@ TEST(HostilePeers, ARankZeroIsNotTrustedEither) {
       {"a frame too long", head(0xFFFFFFFF), "is not rank 0 of this run"},
       {"a refusal that is none", frame(FrameKind::refused, "no"), "is not rank 0 of this run"},
       {"half an answer", frame(FrameKind::heard, "rank 0"), "is not rank 0 of this run"},
-      {"a value first", frame(FrameKind::value, encode(KeyValue{"k", "v"})), "is not rank 0 of this run"},
+      {"a value first", frame(FrameKind::value, encode(KeyValue{"k", "v"})),
+       "is not rank 0 of this run"},
       {"garbage later", here + std::string(100, '\xee'), "sent bytes that are no message"},
       {"heard twice", heard + heard, "a message `heard` that does not fit"},
-      {"a message for rank 0", here + frame(FrameKind::set, encode(KeyValue{"k", "v"})), "a message `set` that does not fit"},
-      {"a value that nobody asked for", here + frame(FrameKind::value, encode(KeyValue{"k", "v"})), "a message `value` that does not fit"},
-      {"half a value", here + frame(FrameKind::value, encode(KeyValue{"k", "v"}).substr(0, 12)), "a message `value` that does not fit"},
-      {"half a failure", here + frame(FrameKind::failed, encode(Failure{.message = "m"}).substr(0, 20)), "a message `failed` that does not fit"},
-      {"a stop that nobody prepared", here + frame(FrameKind::stop_at, encode_count(7)), "a message `stop_at` that does not fit"},
-      {"a report", here + frame(FrameKind::report, encode(ForwardedReport{0, {1, "x"}})), "a message `report` that does not fit"},
+      {"a message for rank 0", here + frame(FrameKind::set, encode(KeyValue{"k", "v"})),
+       "a message `set` that does not fit"},
+      {"a value that nobody asked for", here + frame(FrameKind::value, encode(KeyValue{"k", "v"})),
+       "a message `value` that does not fit"},
+      {"half a value", here + frame(FrameKind::value, encode(KeyValue{"k", "v"}).substr(0, 12)),
+       "a message `value` that does not fit"},
+      {"half a failure",
+       here + frame(FrameKind::failed, encode(Failure{.message = "m"}).substr(0, 20)),
+       "a message `failed` that does not fit"},
+      {"a stop that nobody prepared", here + frame(FrameKind::stop_at, encode_count(7)),
+       "a message `stop_at` that does not fit"},
+      {"a report", here + frame(FrameKind::report, encode(ForwardedReport{0, {1, "x"}})),
+       "a message `report` that does not fit"},
   };
   for (const Broken& each : broken) {
     SCOPED_TRACE(each.name);
@@ -326,16 +403,18 @@ TEST(HostilePeers, ARankZeroIsNotTrustedEither) {
     ASSERT_TRUE(listeners.open("127.0.0.1", 0, reason)) << reason;
     std::thread stranger([&] {
       int made = -1;
-      while ((made = accept(listeners.sockets()[0], nullptr, nullptr)) < 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      EXPECT_EQ(::send(made, each.bytes.data(), each.bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(each.bytes.size()));
+      while ((made = accept(listeners.sockets()[0], nullptr, nullptr)) < 0)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      EXPECT_EQ(::send(made, each.bytes.data(), each.bytes.size(), MSG_NOSIGNAL),
+                static_cast<ssize_t>(each.bytes.size()));
       char ignored[256];
-      while (recv(made, ignored, sizeof ignored, 0) > 0) {
-      }
+      while (recv(made, ignored, sizeof ignored, 0) > 0) {}
       close(made);
     });
     Failure failure;
     {
-      const auto group = ProcessGroup::join(of_rank(1, kWorld, listeners.port()), {.seconds = 20}, failure);
+      const auto group =
+          ProcessGroup::join(of_rank(1, kWorld, listeners.port()), {.seconds = 20}, failure);
       if (group) {
         EXPECT_FALSE(group->get("a key"));
         failure = group->failure().value();
@@ -357,10 +436,15 @@ TEST(HostilePeers, AProcessThatIsBrokenEndsTheRun) {
       {"`get` that does not fit", frame(FrameKind::get, encode_key(std::string(kMaxKey + 1, 'k')))},
       {"`report` that does not fit", frame(FrameKind::report, encode_count(1))},
       {"bytes that are no message", head(0xFFFFFFFF)},
-      {"rank 1 sent bytes that do not fit", frame(FrameKind::report, encode(Report{kFirstPiece, encode(Piece{0, std::string(1000, 'b')})}))},
-      {"rank 1 sent bytes that do not fit", frame(FrameKind::report, encode(Report{kFirstPiece, encode(Piece{kMaxCount, "b"})}))},
-      {"rank 1 sent bytes that do not fit", frame(FrameKind::report, encode(Report{kFirstPiece, "b"}))},
-      {"rank 1 sent pieces of bytes in another order", frame(FrameKind::report, encode(Report{kFirstPiece + 1, encode(Piece{0, "b"})}))},
+      {"rank 1 sent bytes that do not fit",
+       frame(FrameKind::report,
+             encode(Report{kFirstPiece, encode(Piece{0, std::string(1000, 'b')})}))},
+      {"rank 1 sent bytes that do not fit",
+       frame(FrameKind::report, encode(Report{kFirstPiece, encode(Piece{kMaxCount, "b"})}))},
+      {"rank 1 sent bytes that do not fit",
+       frame(FrameKind::report, encode(Report{kFirstPiece, "b"}))},
+      {"rank 1 sent pieces of bytes in another order",
+       frame(FrameKind::report, encode(Report{kFirstPiece + 1, encode(Piece{0, "b"})}))},
   };
   for (const auto& [message, bytes] : broken) {
     SCOPED_TRACE(message);

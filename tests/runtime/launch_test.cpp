@@ -22,12 +22,14 @@ void add_evaluation(HandJob& job) {
   first.end_state();
   const std::uint64_t value = first.allocate<double>(1);
   first.compute("report", {}, [=](Step& step) {
-    *step.at<double>(value) = (2.0 * static_cast<double>(step.rank->global_step) + 1) * kMicrobatches * kWidth;
+    *step.at<double>(value) =
+        (2.0 * static_cast<double>(step.rank->global_step) + 1) * kMicrobatches * kWidth;
     step.api->report(step.rank, 0, step.at<double>(value), 1);
     return 0;
   });
   job.evaluation(1).compute("nothing", {}, [](Step&) { return 0; });
-  job.tables().held_out = {.kind = 2, .path = nullptr, .batch = 8, .seq = 0, .classes = 0, .batches = 0, .where = {}};
+  job.tables().held_out = {
+      .kind = 2, .path = nullptr, .batch = 8, .seq = 0, .classes = 0, .batches = 0, .where = {}};
 }
 
 std::vector<std::string> lines_of(const std::filesystem::path& path) {
@@ -45,8 +47,9 @@ TEST(Launch, TrainsThenEvaluates) {
   auto executor = create(job.finish());
   ASSERT_TRUE(executor);
   std::string shown;
-  const TrainResult result =
-      train(*executor, job.tables(), {.out_folder = folder.path(), .write = [&](const std::string& text) { shown += text; }});
+  const TrainResult result = train(
+      *executor, job.tables(),
+      {.out_folder = folder.path(), .write = [&](const std::string& text) { shown += text; }});
   EXPECT_EQ(result.ended, Ended::finished);
   EXPECT_EQ(result.steps, 10u);
   double w = 0.5;
@@ -89,7 +92,7 @@ TEST(Launch, AnInterruptEndsAtAStepBoundary) {
     EXPECT_GT(result.steps, 5u);
   }
   // Its handler is gone.
-  struct sigaction now {};
+  struct sigaction now{};
   sigaction(SIGINT, nullptr, &now);
   EXPECT_EQ(now.sa_handler, SIG_DFL);
 }
@@ -119,13 +122,16 @@ TEST(Launch, TheRecordsOfADeadRunSayWhatHungThere) {
   HandProgram& a = job.rank(0);
   HandProgram& b = job.rank(1);
   const std::uint64_t x = a.allocate<double>(1), y = b.allocate<double>(1);
-  a.communicate("p2p", PIPER_SEND, pair, 1, {HandProgram::part<double>(x, 0, 1)}, {HandProgram::after(a.compute("F.a", {}, [](Step& step) {
+  a.communicate("p2p", PIPER_SEND, pair, 1, {HandProgram::part<double>(x, 0, 1)},
+                {HandProgram::after(a.compute("F.a", {}, [](Step& step) {
                   // Rank 0 spends its third step in here until the run is given up.
                   int cancelled = 0;
-                  while (step.rank->step == 2 && !cancelled) cancelled = step.api->load(step.rank, step.action, 0, 0, 0, nullptr);
+                  while (step.rank->step == 2 && !cancelled)
+                    cancelled = step.api->load(step.rank, step.action, 0, 0, 0, nullptr);
                   return cancelled;
                 }))});
-  const Spot got = b.communicate("p2p", PIPER_RECV, pair, 1, {HandProgram::part<double>(0, y, 1)}, {});
+  const Spot got =
+      b.communicate("p2p", PIPER_RECV, pair, 1, {HandProgram::part<double>(0, y, 1)}, {});
   b.compute("F.b", {HandProgram::after(got)}, [](Step&) { return 0; });
   ExecutorOptions options;
   options.runtime.stall_seconds = 0.2;
@@ -141,7 +147,8 @@ TEST(Launch, TheRecordsOfADeadRunSayWhatHungThere) {
   for (std::uint32_t r = 0; r < 2; ++r) {
     const auto record = read_flight(flight_path(folder.path(), r));
     ASSERT_TRUE(record);
-    ranks.push_back({job.tables().ranks[r].program, job.tables().ranks[r].communicators, r, *record});
+    ranks.push_back(
+        {job.tables().ranks[r].program, job.tables().ranks[r].communicators, r, *record});
   }
   const Failure told = explain_stall(ranks);
   ASSERT_EQ(told.notes.size(), 4u) << describe(told);

@@ -34,23 +34,32 @@ struct Format {
   Recode recode;
 };
 
-const Failure kFailure{.code = kNonFinite, .message = "the loss is nan", .hint = "h", .rank = 1, .step = 4, .place = {"F.stage1", "a.pipe", 3, 5, 3, 9}, .notes = {{"n", {}}, {"m", {"B", "b.pipe", 1, 1, 2, 1}}}};
+const Failure kFailure{.code = kNonFinite,
+                       .message = "the loss is nan",
+                       .hint = "h",
+                       .rank = 1,
+                       .step = 4,
+                       .place = {"F.stage1", "a.pipe", 3, 5, 3, 9},
+                       .notes = {{"n", {}}, {"m", {"B", "b.pipe", 1, 1, 2, 1}}}};
 
 std::vector<Format> formats() {
   return {
       {"hello", encode(Hello{"job/0", 3, 8, "process 4711 on node7"}), recode(decode_hello)},
       {"heard", encode(Heard{41, "process 1 on node1"}), recode(decode_heard)},
       {"key and value", encode(KeyValue{"1.fact.steps", "100"}), recode(decode_key_value)},
-      {"key", encode_key("1.fact.steps"), [](const std::string& body) {
+      {"key", encode_key("1.fact.steps"),
+       [](const std::string& body) {
          const auto key = decode_key(body);
          return key ? std::optional(encode_key(*key)) : std::nullopt;
        }},
-      {"count", encode_count(41), [](const std::string& body) {
+      {"count", encode_count(41),
+       [](const std::string& body) {
          const auto count = decode_count(body);
          return count ? std::optional(encode_count(*count)) : std::nullopt;
        }},
       {"report", encode(Report{41, "numbers"}), recode(decode_report)},
-      {"forwarded report", encode(ForwardedReport{3, {41, "numbers"}}), recode([](const std::string& body) { return decode_forwarded(body, 4); })},
+      {"forwarded report", encode(ForwardedReport{3, {41, "numbers"}}),
+       recode([](const std::string& body) { return decode_forwarded(body, 4); })},
       {"piece", encode(Piece{7, "bytes"}), recode(decode_piece)},
       {"failure", encode(kFailure), recode(decode_failure)},
   };
@@ -60,7 +69,8 @@ TEST(Messages, AreTakenBackWholeOnly) {
   for (const Format& format : formats()) {
     SCOPED_TRACE(format.name);
     EXPECT_EQ(format.recode(format.sample), format.sample);
-    for (std::size_t size = 0; size < format.sample.size(); ++size) EXPECT_FALSE(format.recode(format.sample.substr(0, size))) << size;
+    for (std::size_t size = 0; size < format.sample.size(); ++size)
+      EXPECT_FALSE(format.recode(format.sample.substr(0, size))) << size;
     EXPECT_FALSE(format.recode(format.sample + '\0'));
   }
 }
@@ -77,8 +87,14 @@ TEST(Messages, DamagedBodiesAreRefusedOrWithinBounds) {
         switch (random.below(4)) {
           case 0: body.insert(at, 1, static_cast<char>(random.next())); break;
           case 1: body = body.substr(0, at); break;
-          case 2: if (at + sizeof(std::uint64_t) <= body.size()) body.replace(at, sizeof(std::uint64_t), encode_count(random.chance(0.5) ? kMaxNumber >> random.below(64) : random.next())); break;
-          default: if (at < body.size()) body[at] = static_cast<char>(random.next());
+          case 2:
+            if (at + sizeof(std::uint64_t) <= body.size())
+              body.replace(at, sizeof(std::uint64_t),
+                           encode_count(random.chance(0.5) ? kMaxNumber >> random.below(64)
+                                                           : random.next()));
+            break;
+          default:
+            if (at < body.size()) body[at] = static_cast<char>(random.next());
         }
       }
       const auto again = format.recode(body);
@@ -91,9 +107,16 @@ TEST(Messages, DamagedBodiesAreRefusedOrWithinBounds) {
 
 TEST(Messages, NumbersAndTextsBeyondTheirBoundsAreRefused) {
   const std::string long_key(kMaxKey + 1, 'k');
-  EXPECT_FALSE(decode_hello(Body().add("job").add(std::uint64_t{1} << 32).add(std::uint64_t{2}).add("p").bytes()));
-  EXPECT_FALSE(decode_hello(Body().add("job").add(std::uint64_t{1}).add(kMaxNumber).add("p").bytes()));
-  EXPECT_FALSE(decode_hello(Body().add(std::string(kMaxRunName + 1, 'r')).add(std::uint64_t{1}).add(std::uint64_t{2}).add("p").bytes()));
+  EXPECT_FALSE(decode_hello(
+      Body().add("job").add(std::uint64_t{1} << 32).add(std::uint64_t{2}).add("p").bytes()));
+  EXPECT_FALSE(
+      decode_hello(Body().add("job").add(std::uint64_t{1}).add(kMaxNumber).add("p").bytes()));
+  EXPECT_FALSE(decode_hello(Body()
+                                .add(std::string(kMaxRunName + 1, 'r'))
+                                .add(std::uint64_t{1})
+                                .add(std::uint64_t{2})
+                                .add("p")
+                                .bytes()));
   EXPECT_FALSE(decode_key(encode_key(long_key)));
   EXPECT_FALSE(decode_key_value(encode(KeyValue{long_key, "v"})));
   EXPECT_FALSE(decode_count(encode_count(kMaxCount + 1)));
@@ -125,13 +148,18 @@ TEST(PeerText, IsFitForATerminal) {
   const std::pair<std::string, std::string> texts[] = {
       {"process 4711 on node7", "process 4711 on node7"},
       {"", ""},
-      {"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80", "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80"},
+      {"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80",
+       "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80"},
       {"a\x1b[2Jb", "a\\x1b[2Jb"},
       {"a\r\n\tb\x7f", "a\\x0d\\x0a\\x09b\\x7f"},
       {std::string("a\0b", 3), "a\\x00b"},
       // The introducer of control sequences, as one character.
-      {"\xc2\x9b" "31m", "\\xc2\\x9b31m"},
-      {"\xe2\x80\xae" "evil", "\\xe2\\x80\\xaeevil"},      // writes from right to left
+      {"\xc2\x9b"
+       "31m",
+       "\\xc2\\x9b31m"},
+      {"\xe2\x80\xae"
+       "evil",
+       "\\xe2\\x80\\xaeevil"},  // writes from right to left
       {"\xff\xc3", "\\xff\\xc3"},
       // Overlong, a surrogate.
       {"\xc0\xaf\xe0\x80\xaf\xed\xa0\x80", "\\xc0\\xaf\\xe0\\x80\\xaf\\xed\\xa0\\x80"},
@@ -152,12 +180,14 @@ TEST(Connection, TakesAnyBytes) {
     Connection connection(sockets[0], 64);
     std::string bytes;
     for (std::uint64_t frames = random.below(8); frames > 0; --frames) {
-      const std::uint32_t size = static_cast<std::uint32_t>(random.chance(0.1) ? random.next() : random.below(70));
+      const std::uint32_t size =
+          static_cast<std::uint32_t>(random.chance(0.1) ? random.next() : random.below(70));
       bytes.append(reinterpret_cast<const char*>(&size), sizeof size);
       bytes += static_cast<char>(random.below(16));
       bytes += std::string(std::min(size, 70u), 'b');
     }
-    if (random.chance(0.3)) bytes += std::string(random.below(40), static_cast<char>(random.next()));
+    if (random.chance(0.3))
+      bytes += std::string(random.below(40), static_cast<char>(random.next()));
     ASSERT_EQ(write(sockets[1], bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
     close(sockets[1]);
     FrameKind kind{};

@@ -44,35 +44,46 @@ struct Sample {
 TEST(Metrics, OneObjectPerStep) {
   Sample sample;
   const std::vector<std::uint64_t> bytes = {1024, 2048};
-  EXPECT_EQ(metrics_json(sample.record, kNames, bytes),
-            R"({"schema":1,"phase":"training","step":120,"loss":2.5,"losses":{"gpt.loss.0":2.5},"microbatches":{"gpt.loss.0":[3.5,1.5]},"counts":{"gpt.loss.0":2},"samples":4,)"
-            R"("norm":0.826,"lr":0.0019,"seconds":0.5,"tokens_per_second":9876,"peak_bytes":[1024,2048]})");
+  EXPECT_EQ(
+      metrics_json(sample.record, kNames, bytes),
+      R"({"schema":1,"phase":"training","step":120,"loss":2.5,"losses":{"gpt.loss.0":2.5},"microbatches":{"gpt.loss.0":[3.5,1.5]},"counts":{"gpt.loss.0":2},"samples":4,)"
+      R"("norm":0.826,"lr":0.0019,"seconds":0.5,"tokens_per_second":9876,"peak_bytes":[1024,2048]})");
   sample.record.phase = Phase::evaluation;
   sample.record.gradient_norm.reset();
   sample.losses[0] = sample.record.loss = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_EQ(metrics_json(sample.record, kNames, {}),
-            R"({"schema":1,"phase":"evaluation","step":120,"loss":null,"losses":{"gpt.loss.0":null},"microbatches":{"gpt.loss.0":[3.5,1.5]},"counts":{"gpt.loss.0":2},"samples":4,)"
-            R"("seconds":0.5,"tokens_per_second":9876,"peak_bytes":[]})");
+  EXPECT_EQ(
+      metrics_json(sample.record, kNames, {}),
+      R"({"schema":1,"phase":"evaluation","step":120,"loss":null,"losses":{"gpt.loss.0":null},"microbatches":{"gpt.loss.0":[3.5,1.5]},"counts":{"gpt.loss.0":2},"samples":4,)"
+      R"("seconds":0.5,"tokens_per_second":9876,"peak_bytes":[]})");
 }
 
 TEST(Metrics, TheLineOfProgress) {
   Sample sample;
-  EXPECT_EQ(ProgressLine::text(sample.record, 9876, kMemory, 115), "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  9.9 k tokens/s  42MiB  left 1:55");
-  EXPECT_EQ(ProgressLine::text(sample.record, 123, kMemory, 7322), "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  123 tokens/s  42MiB  left 2:02:02");
+  EXPECT_EQ(ProgressLine::text(sample.record, 9876, kMemory, 115),
+            "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  9.9 k tokens/s  42MiB  left 1:55");
+  EXPECT_EQ(
+      ProgressLine::text(sample.record, 123, kMemory, 7322),
+      "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  123 tokens/s  42MiB  left 2:02:02");
   sample.record.throughput.tokens = false;  // features of a sample are no tokens
-  EXPECT_EQ(ProgressLine::text(sample.record, 123, kMemory, 0), "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  123 samples/s  42MiB  left 0:00");
-  EXPECT_NE(metrics_json(sample.record, kNames, {}).find(R"("samples_per_second":9876,)"), std::string::npos);
+  EXPECT_EQ(ProgressLine::text(sample.record, 123, kMemory, 0),
+            "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  123 samples/s  42MiB  left 0:00");
+  EXPECT_NE(metrics_json(sample.record, kNames, {}).find(R"("samples_per_second":9876,)"),
+            std::string::npos);
   sample.record.throughput.tokens = true;
-  EXPECT_EQ(ProgressLine::text(sample.record, 123, "", 0), "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  123 tokens/s  left 0:00");
+  EXPECT_EQ(ProgressLine::text(sample.record, 123, "", 0),
+            "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  123 tokens/s  left 0:00");
 }
 
 TEST(Metrics, ANarrowLineLeavesOutWholeFields) {
   Sample sample;
   const std::string whole = ProgressLine::text(sample.record, 9876, kMemory, 115);
   EXPECT_EQ(ProgressLine::text(sample.record, 9876, kMemory, 115, whole.size()), whole);
-  EXPECT_EQ(ProgressLine::text(sample.record, 9876, kMemory, 115, whole.size() - 1), "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  9.9 k tokens/s  left 1:55");
-  EXPECT_EQ(ProgressLine::text(sample.record, 9876, kMemory, 115, 59), "step 120/400  loss 2.5000  9.9 k tokens/s  left 1:55");
-  EXPECT_EQ(ProgressLine::text(sample.record, 9876, kMemory, 115, 40), "step 120/400  loss 2.5000  left 1:55");
+  EXPECT_EQ(ProgressLine::text(sample.record, 9876, kMemory, 115, whole.size() - 1),
+            "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  9.9 k tokens/s  left 1:55");
+  EXPECT_EQ(ProgressLine::text(sample.record, 9876, kMemory, 115, 59),
+            "step 120/400  loss 2.5000  9.9 k tokens/s  left 1:55");
+  EXPECT_EQ(ProgressLine::text(sample.record, 9876, kMemory, 115, 40),
+            "step 120/400  loss 2.5000  left 1:55");
   EXPECT_EQ(ProgressLine::text(sample.record, 9876, kMemory, 115, 3), "step 120/400");
 }
 
@@ -80,7 +91,8 @@ TEST(Metrics, ATerminalsLineIsRewritten) {
   Sample sample;
   std::string out;
   unsigned columns = 30;
-  ProgressLine line([&](const std::string& text) { out += text; }, [&] { return columns; }, kMemory);
+  ProgressLine line([&](const std::string& text) { out += text; }, [&] { return columns; },
+                    kMemory);
   const auto start = ProgressLine::Clock::now();
   line.show(sample.record, start);
   line.show(sample.record, start + std::chrono::milliseconds(10));  // too soon
@@ -97,7 +109,8 @@ TEST(Metrics, ElsewhereALineNowAndThen) {
   int lines = 0;
   ProgressLine line([&](const std::string& text) { lines += text.back() == '\n'; }, {}, kMemory);
   const auto start = ProgressLine::Clock::now();
-  for (int i = 0; i < 100; ++i) line.show(sample.record, start + std::chrono::milliseconds(100 * i));
+  for (int i = 0; i < 100; ++i)
+    line.show(sample.record, start + std::chrono::milliseconds(100 * i));
   line.finish();
   EXPECT_EQ(lines, 2);
 }
@@ -113,11 +126,16 @@ TEST(Metrics, AFolderOfTheRun) {
   auto executor = create(job.finish(), options);
   MetricsFile file;
   ASSERT_FALSE(file.open(out, {"square"}, executor->arena_bytes()));
-  EXPECT_EQ(executor->run(Phase::training, 3, [&](const StepRecord& step) { return file.write(step); }).ended, Ended::finished);
+  EXPECT_EQ(
+      executor->run(Phase::training, 3, [&](const StepRecord& step) { return file.write(step); })
+          .ended,
+      Ended::finished);
   std::ifstream in(out + "/metrics.jsonl");
   std::string line;
   int lines = 0;
-  while (std::getline(in, line)) EXPECT_EQ(line.find("{\"schema\":1,\"phase\":\"training\",\"step\":" + std::to_string(++lines)), 0u);
+  while (std::getline(in, line))
+    EXPECT_EQ(line.find("{\"schema\":1,\"phase\":\"training\",\"step\":" + std::to_string(++lines)),
+              0u);
   EXPECT_EQ(lines, 3);
   // The flight records stay readable after the run.
   const auto record = read_flight(flight_path(out, 1));
@@ -144,10 +162,12 @@ TEST(Metrics, ARecordIsAFileOfItsOwn) {
   second.record()->step = 1;
   EXPECT_EQ(first.record()->step, 7u);
   EXPECT_EQ(read_flight(path)->step, 1u);
-  for (const char* name : {"flight.12", "flight.", "flight.1x", "metrics.jsonl"}) folder.write(name, "");
+  for (const char* name : {"flight.12", "flight.", "flight.1x", "metrics.jsonl"})
+    folder.write(name, "");
   ASSERT_FALSE(remove_flights(folder.path()));
   std::set<std::string> left;
-  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) left.insert(entry.path().filename());
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    left.insert(entry.path().filename());
   EXPECT_EQ(left, (std::set<std::string>{"flight.", "flight.1x", "metrics.jsonl"}));
 }
 
@@ -180,7 +200,8 @@ TEST(Metrics, NonFilesAreRefused) {
   std::string name;
   const auto failure = keep_earlier_metrics(folder.path(), name);
   ASSERT_TRUE(failure);
-  EXPECT_EQ(failure->message, "cannot write `" + path + "`: it is no plain file; no metrics would be kept");
+  EXPECT_EQ(failure->message,
+            "cannot write `" + path + "`: it is no plain file; no metrics would be kept");
 }
 
 TEST(Metrics, AFolderThatCannotBeMade) {
@@ -190,7 +211,8 @@ TEST(Metrics, AFolderThatCannotBeMade) {
   const auto failure = file.open(in_the_way + "/out", kNames, {});
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->code, kOutputUnwritable);
-  EXPECT_EQ(failure->message, "cannot write `" + in_the_way + "/out`: Not a directory; no metrics would be kept");
+  EXPECT_EQ(failure->message,
+            "cannot write `" + in_the_way + "/out`: Not a directory; no metrics would be kept");
 }
 
 TEST(Metrics, AFullDiskSaysWhatIsLost) {
@@ -211,8 +233,10 @@ TEST(Metrics, AFullDiskSaysWhatIsLost) {
   signal(SIGXFSZ, handler);
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->code, kOutputUnwritable);
-  EXPECT_EQ(failure->message, "cannot write `" + (folder.path() / "metrics.jsonl").native() + "`: File too large; the metrics from step `120` on are lost");
-  EXPECT_EQ(std::filesystem::file_size(folder.path() / "metrics.jsonl"), whole) << "half a line is left";
+  EXPECT_EQ(failure->message, "cannot write `" + (folder.path() / "metrics.jsonl").native() +
+                                  "`: File too large; the metrics from step `120` on are lost");
+  EXPECT_EQ(std::filesystem::file_size(folder.path() / "metrics.jsonl"), whole)
+      << "half a line is left";
 }
 
 }  // namespace

@@ -22,8 +22,16 @@ Launch read(const Environment& environment) {
 }
 
 TEST(ReadLaunch, ReadsTorchrun) {
-  const Launch launch = read({{"RANK", "3"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}, {"MASTER_ADDR", "node7"}, {"MASTER_PORT", "29400"}, {"TORCHELASTIC_USE_AGENT_STORE", "True"},
-                              {"TORCHELASTIC_RUN_ID", "mine"}, {"TORCHELASTIC_RESTART_COUNT", "2"}, {"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "4"}});
+  const Launch launch = read({{"RANK", "3"},
+                              {"WORLD_SIZE", "8"},
+                              {"LOCAL_RANK", "1"},
+                              {"MASTER_ADDR", "node7"},
+                              {"MASTER_PORT", "29400"},
+                              {"TORCHELASTIC_USE_AGENT_STORE", "True"},
+                              {"TORCHELASTIC_RUN_ID", "mine"},
+                              {"TORCHELASTIC_RESTART_COUNT", "2"},
+                              {"SLURM_PROCID", "1"},
+                              {"SLURM_STEP_NUM_TASKS", "4"}});
   EXPECT_EQ(launch.rank, 3u);
   EXPECT_EQ(launch.world, 8u);
   EXPECT_EQ(launch.local_rank, 1u);
@@ -34,12 +42,16 @@ TEST(ReadLaunch, ReadsTorchrun) {
 }
 
 TEST(ReadLaunch, ReadsMpirun) {
-  Environment environment{{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}};
+  Environment environment{{"OMPI_COMM_WORLD_RANK", "1"},
+                          {"OMPI_COMM_WORLD_SIZE", "2"},
+                          {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                          {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}};
   EXPECT_EQ(read(environment).host, "127.0.0.1");
   EXPECT_EQ(read(environment).port, 29500);
   environment["OMPI_COMM_WORLD_LOCAL_SIZE"] = "1";  // two machines
   ASSERT_TRUE(read_launch(environment).failure);
-  EXPECT_EQ(read_launch(environment).failure->message, "there are `2` processes, but `MASTER_ADDR` is not set");
+  EXPECT_EQ(read_launch(environment).failure->message,
+            "there are `2` processes, but `MASTER_ADDR` is not set");
   environment["MASTER_ADDR"] = "node1";
   EXPECT_EQ(read(environment).host, "node1");
   environment["OMPI_COMM_WORLD_SIZE"] = "1";
@@ -48,8 +60,12 @@ TEST(ReadLaunch, ReadsMpirun) {
 
 /// The mpirun of MVAPICH, and that of MPICH and Intel MPI.
 TEST(ReadLaunch, ReadsOtherMpiruns) {
-  const Environment mvapich{{"MV2_COMM_WORLD_RANK", "1"}, {"MV2_COMM_WORLD_SIZE", "2"}, {"MV2_COMM_WORLD_LOCAL_RANK", "1"}, {"MV2_COMM_WORLD_LOCAL_SIZE", "2"}};
-  Environment hydra{{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}};
+  const Environment mvapich{{"MV2_COMM_WORLD_RANK", "1"},
+                            {"MV2_COMM_WORLD_SIZE", "2"},
+                            {"MV2_COMM_WORLD_LOCAL_RANK", "1"},
+                            {"MV2_COMM_WORLD_LOCAL_SIZE", "2"}};
+  Environment hydra{
+      {"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}};
   for (const Environment& each : {mvapich, hydra}) {
     const Launch launch = read(each);
     EXPECT_TRUE(launch.rank == 1 && launch.world == 2 && launch.local_rank == 1);
@@ -57,7 +73,12 @@ TEST(ReadLaunch, ReadsOtherMpiruns) {
     EXPECT_EQ(launch.by, "mpirun");
   }
   // Within a job of Slurm, which has started one part of mpirun on each machine.
-  for (const auto& [name, value] : Environment{{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_LOCALID", "0"}, {"SLURM_STEP_NODELIST", "a,b"}, {"SLURM_JOB_ID", "7"}}) hydra[name] = value;
+  for (const auto& [name, value] : Environment{{"SLURM_PROCID", "0"},
+                                               {"SLURM_STEP_NUM_TASKS", "2"},
+                                               {"SLURM_LOCALID", "0"},
+                                               {"SLURM_STEP_NODELIST", "a,b"},
+                                               {"SLURM_JOB_ID", "7"}})
+    hydra[name] = value;
   EXPECT_EQ(read(hydra).rank, 1u);
   // Slurm uses PMI-2 and PMIx with its tasks, but numbers them on their machine itself.
   hydra.erase("MPI_LOCALRANKID");
@@ -68,7 +89,9 @@ TEST(ReadLaunch, ReadsOtherMpiruns) {
 }
 
 TEST(ReadLaunch, ReadsSlurm) {
-  Environment environment{{"SLURM_PROCID", "5"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_LOCALID", "1"}, {"SLURM_STEP_NODELIST", "gpu[07-08]"}, {"SLURM_JOB_ID", "1234567"}, {"SLURM_STEP_ID", "0"}};
+  Environment environment{{"SLURM_PROCID", "5"},       {"SLURM_STEP_NUM_TASKS", "8"},
+                          {"SLURM_LOCALID", "1"},      {"SLURM_STEP_NODELIST", "gpu[07-08]"},
+                          {"SLURM_JOB_ID", "1234567"}, {"SLURM_STEP_ID", "0"}};
   const Launch launch = read(environment);
   EXPECT_EQ(launch.rank, 5u);
   EXPECT_EQ(launch.host, "gpu07");
@@ -89,51 +112,74 @@ TEST(ReadLaunch, Alone) {
 }
 
 TEST(ReadLaunch, FirstOfNodes) {
-  for (const auto& [nodes, first] : {std::pair{"node7", "node7"}, {"a,b", "a"}, {"n[3-5,9]", "n3"}, {"n[07,09],m", "n07"}, {"n[4]", "n4"}, {"", ""}}) EXPECT_EQ(first_of_nodes(nodes), first);
+  for (const auto& [nodes, first] : {std::pair{"node7", "node7"},
+                                     {"a,b", "a"},
+                                     {"n[3-5,9]", "n3"},
+                                     {"n[07,09],m", "n07"},
+                                     {"n[4]", "n4"},
+                                     {"", ""}})
+    EXPECT_EQ(first_of_nodes(nodes), first);
 }
 
 TEST(ProcessGroup, SetsGetsAndAgrees) {
-  with_ranks(3, [](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
-    ASSERT_TRUE(group) << failure.message;
-    const std::string large(3 << 20, 'x');
-    group->set("of " + std::to_string(rank), std::to_string(rank) + large);
-    EXPECT_EQ(group->get("of " + std::to_string((rank + 1) % 3)), std::to_string((rank + 1) % 3) + large);
-    EXPECT_FALSE(group->agree({{"steps", "100"}, {"seed", "7"}}));
-    // Another job of the run, with separate keys.
-    group->set("of " + std::to_string(rank), "first");
-    EXPECT_FALSE(group->agree({{"steps", "3"}, {"seed", "7"}}));
-    if (rank == 1) group->set("of 1", "second");
-    EXPECT_EQ(group->get("of 1"), "second");
-    group->leave();
-  });
+  with_ranks(3,
+             [](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
+               ASSERT_TRUE(group) << failure.message;
+               const std::string large(3 << 20, 'x');
+               group->set("of " + std::to_string(rank), std::to_string(rank) + large);
+               EXPECT_EQ(group->get("of " + std::to_string((rank + 1) % 3)),
+                         std::to_string((rank + 1) % 3) + large);
+               EXPECT_FALSE(group->agree({{"steps", "100"}, {"seed", "7"}}));
+               // Another job of the run, with separate keys.
+               group->set("of " + std::to_string(rank), "first");
+               EXPECT_FALSE(group->agree({{"steps", "3"}, {"seed", "7"}}));
+               if (rank == 1) group->set("of 1", "second");
+               EXPECT_EQ(group->get("of 1"), "second");
+               group->leave();
+             });
 }
 
 TEST(ProcessGroup, FactsThatDifferAreToldToAll) {
   std::atomic<int> told{0};
-  with_ranks(3, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
-    ASSERT_TRUE(group) << failure.message;
-    const auto differs = group->agree({{"steps", rank == 2 ? "5" : "6"}});
-    ASSERT_TRUE(differs);
-    EXPECT_EQ(differs->code, kProgramsDiffer);
-    EXPECT_EQ(differs->message, "rank 2 has other steps than rank 0: `5` and `6`");
-    ++told;
-  });
+  with_ranks(3,
+             [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
+               ASSERT_TRUE(group) << failure.message;
+               const auto differs = group->agree({{"steps", rank == 2 ? "5" : "6"}});
+               ASSERT_TRUE(differs);
+               EXPECT_EQ(differs->code, kProgramsDiffer);
+               EXPECT_EQ(differs->message, "rank 2 has other steps than rank 0: `5` and `6`");
+               ++told;
+             });
   EXPECT_EQ(told, 3);
 }
 
 TEST(ProcessGroup, AFailureReachesAllWithItsPlace) {
-  with_ranks(3, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
-    ASSERT_TRUE(group) << failure.message;
-    // A process still in `join` would learn of it there.
-    const auto failed = group->agree({});
-    EXPECT_TRUE(!failed || rank != 1);
-    if (rank == 1) group->fail({.code = kNonFinite, .message = "the loss is nan", .hint = "h", .rank = 1, .step = 4, .place = {"F.stage1", "a.pipe", 3, 5, 3, 9}, .notes = {{"n", {}}}});
-    EXPECT_FALSE(group->get("what nobody sets"));
-    const Failure found = group->failure().value();
-    EXPECT_EQ(describe(found), describe({.code = kNonFinite, .message = "the loss is nan", .hint = "h", .rank = 1, .step = 4, .place = {"F.stage1", "a.pipe", 3, 5, 3, 9}, .notes = {{"n", {}}}}));
-    EXPECT_EQ(found.hint, "h");
-    EXPECT_EQ(found.notes.size(), 1u);
-  });
+  with_ranks(3,
+             [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
+               ASSERT_TRUE(group) << failure.message;
+               // A process still in `join` would learn of it there.
+               const auto failed = group->agree({});
+               EXPECT_TRUE(!failed || rank != 1);
+               if (rank == 1)
+                 group->fail({.code = kNonFinite,
+                              .message = "the loss is nan",
+                              .hint = "h",
+                              .rank = 1,
+                              .step = 4,
+                              .place = {"F.stage1", "a.pipe", 3, 5, 3, 9},
+                              .notes = {{"n", {}}}});
+               EXPECT_FALSE(group->get("what nobody sets"));
+               const Failure found = group->failure().value();
+               EXPECT_EQ(describe(found), describe({.code = kNonFinite,
+                                                    .message = "the loss is nan",
+                                                    .hint = "h",
+                                                    .rank = 1,
+                                                    .step = 4,
+                                                    .place = {"F.stage1", "a.pipe", 3, 5, 3, 9},
+                                                    .notes = {{"n", {}}}}));
+               EXPECT_EQ(found.hint, "h");
+               EXPECT_EQ(found.notes.size(), 1u);
+             });
 }
 
 TEST(ProcessGroup, SilentExitsAreNoticed) {
@@ -145,62 +191,68 @@ TEST(ProcessGroup, SilentExitsAreNoticed) {
       if (rank == gone) return;
       EXPECT_FALSE(group->get("what nobody sets"));
       EXPECT_EQ(group->failure()->code, kProcessLost);
-      EXPECT_NE(group->failure()->message.find("rank " + std::to_string(gone) + " (process "), std::string::npos) << group->failure()->message;
+      EXPECT_NE(group->failure()->message.find("rank " + std::to_string(gone) + " (process "),
+                std::string::npos)
+          << group->failure()->message;
     });
   }
 }
 
 TEST(ProcessGroup, AllStopAtTheStepOfTheFarthest) {
   std::atomic<std::uint64_t> started[3] = {};
-  with_ranks(3, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
-    ASSERT_TRUE(group) << failure.message;
-    for (;;) {
-      if (rank == 2 && started[2] == 10) group->request_stop();
-      const auto begin = group->begin_step();
-      if (begin == ProcessGroup::Begin::no) break;
-      if (begin == ProcessGroup::Begin::yes) ++started[rank];
-      std::this_thread::sleep_for(std::chrono::milliseconds(rank + 1));
-    }
-    group->leave();
-  });
+  with_ranks(3,
+             [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
+               ASSERT_TRUE(group) << failure.message;
+               for (;;) {
+                 if (rank == 2 && started[2] == 10) group->request_stop();
+                 const auto begin = group->begin_step();
+                 if (begin == ProcessGroup::Begin::no) break;
+                 if (begin == ProcessGroup::Begin::yes) ++started[rank];
+                 std::this_thread::sleep_for(std::chrono::milliseconds(rank + 1));
+               }
+               group->leave();
+             });
   EXPECT_GE(started[2], 10u);
   EXPECT_EQ(started[0], started[1]);
   EXPECT_EQ(started[0], started[2]);
 }
 
 TEST(ProcessGroup, ReportsReachRankZero) {
-  with_ranks(2, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
-    ASSERT_TRUE(group) << failure.message;
-    if (rank == 1) group->send_report(41, "numbers");
-    std::optional<std::string> found;
-    while (rank == 0 && !(found = group->take_report(1, 41)) && !group->failed()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    if (rank == 0) {
-      EXPECT_EQ(found, "numbers");
-    }
-    group->leave();
-  });
+  with_ranks(2,
+             [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
+               ASSERT_TRUE(group) << failure.message;
+               if (rank == 1) group->send_report(41, "numbers");
+               std::optional<std::string> found;
+               while (rank == 0 && !(found = group->take_report(1, 41)) && !group->failed())
+                 std::this_thread::sleep_for(std::chrono::milliseconds(1));
+               if (rank == 0) {
+                 EXPECT_EQ(found, "numbers");
+               }
+               group->leave();
+             });
 }
 
 TEST(ProcessGroup, BytesReachRankZeroWholeAndInOrder) {
   const std::string large(20 << 20, 'y');
-  with_ranks(3, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
-    ASSERT_TRUE(group) << failure.message;
-    const std::string own = std::to_string(rank);
-    if (rank != 0) {
-      for (const std::string& each : {own + large, std::string(), own}) group->send_bytes(each);
-    }
-    for (const std::uint32_t from : {2u, 1u}) {
-      if (rank != 0) continue;
-      EXPECT_TRUE(group->receive_bytes(from, large.size() + 1) == std::to_string(from) + large);
-      EXPECT_EQ(group->receive_bytes(from, 0), "");
-      EXPECT_EQ(group->receive_bytes(from, 1), std::to_string(from));
-    }
-    EXPECT_EQ(group->any(false), false);
-    EXPECT_EQ(group->any(rank == 2), true);
-    EXPECT_EQ(group->any(rank == 0), true);
-    EXPECT_EQ(group->any(false), false);
-    group->leave();
-  });
+  with_ranks(
+      3, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
+        ASSERT_TRUE(group) << failure.message;
+        const std::string own = std::to_string(rank);
+        if (rank != 0) {
+          for (const std::string& each : {own + large, std::string(), own}) group->send_bytes(each);
+        }
+        for (const std::uint32_t from : {2u, 1u}) {
+          if (rank != 0) continue;
+          EXPECT_TRUE(group->receive_bytes(from, large.size() + 1) == std::to_string(from) + large);
+          EXPECT_EQ(group->receive_bytes(from, 0), "");
+          EXPECT_EQ(group->receive_bytes(from, 1), std::to_string(from));
+        }
+        EXPECT_EQ(group->any(false), false);
+        EXPECT_EQ(group->any(rank == 2), true);
+        EXPECT_EQ(group->any(rank == 0), true);
+        EXPECT_EQ(group->any(false), false);
+        group->leave();
+      });
 }
 
 /// Rank 0 waits for bytes, the others for an answer of all.
@@ -224,32 +276,45 @@ TEST(ProcessGroup, NoProcessWaitsForADeadPeer) {
 /// A process that does not fit ends at once; rank 0 warns at once, and names it again when it gives
 /// up.
 TEST(ProcessGroup, AProcessThatDoesNotFitIsRefusedAndNamed) {
-  const auto refused = [](const std::function<void(std::uint32_t, Launch&)>& change, const std::string& text) {
+  const auto refused = [](const std::function<void(std::uint32_t, Launch&)>& change,
+                          const std::string& text) {
     std::atomic<int> told{0}, notes{0}, notices{0};
-    with_ranks(3, [&](std::uint32_t, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
-      EXPECT_FALSE(group);
-      EXPECT_EQ(failure.code, kProcessesApart);
-      told += failure.message.find(text) != std::string::npos;
-      for (const Note& note : failure.notes) notes += note.text.find(text) != std::string::npos;
-    }, change, 1, [&](const Failure& notice) { notices += notice.message.find(text) != std::string::npos; });
+    with_ranks(
+        3,
+        [&](std::uint32_t, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
+          EXPECT_FALSE(group);
+          EXPECT_EQ(failure.code, kProcessesApart);
+          told += failure.message.find(text) != std::string::npos;
+          for (const Note& note : failure.notes) notes += note.text.find(text) != std::string::npos;
+        },
+        change, 1,
+        [&](const Failure& notice) { notices += notice.message.find(text) != std::string::npos; });
     EXPECT_EQ(told, 1) << text;
     EXPECT_EQ(notes, 2) << text;
     EXPECT_EQ(notices, 1) << text;
   };
-  refused([](std::uint32_t rank, Launch& launch) { launch.rank = rank == 2 ? 1 : rank; }, "two processes are rank 1: process ");
-  refused([](std::uint32_t rank, Launch& launch) { launch.world = rank == 1 ? 4 : 3; }, "is one of 4 processes, rank 0 one of 3");
-  refused([](std::uint32_t rank, Launch& launch) { launch.run = rank == 2 ? "other" : "job"; }, "belongs to the run `other`, and rank 0 here to `job`");
+  refused([](std::uint32_t rank, Launch& launch) { launch.rank = rank == 2 ? 1 : rank; },
+          "two processes are rank 1: process ");
+  refused([](std::uint32_t rank, Launch& launch) { launch.world = rank == 1 ? 4 : 3; },
+          "is one of 4 processes, rank 0 one of 3");
+  refused([](std::uint32_t rank, Launch& launch) { launch.run = rank == 2 ? "other" : "job"; },
+          "belongs to the run `other`, and rank 0 here to `job`");
 }
 
 TEST(ProcessGroup, MissingPeersAreNamed) {
   std::atomic<int> told{0};
   const auto started = std::chrono::steady_clock::now();
-  with_ranks(4, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
-    EXPECT_FALSE(group);
-    told += rank < 2 && failure.message.starts_with("after `1` seconds ranks 2, 3 of `4` have not connected to port ");
-  }, [](std::uint32_t rank, Launch& launch) {
-    if (rank >= 2) launch.port = 9;  // a port without a listener
-  }, 1);
+  with_ranks(
+      4,
+      [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
+        EXPECT_FALSE(group);
+        told += rank < 2 && failure.message.starts_with(
+                                "after `1` seconds ranks 2, 3 of `4` have not connected to port ");
+      },
+      [](std::uint32_t rank, Launch& launch) {
+        if (rank >= 2) launch.port = 9;  // a port without a listener
+      },
+      1);
   EXPECT_EQ(told, 2);
   // That second is the whole wait: late processes get no extra time.
   EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(4));
@@ -260,25 +325,31 @@ TEST(ProcessGroup, RefusesWrongRendezvousAddresses) {
   Launch launch = of_rank(1, 2, 1);
   launch.host = "no-such-machine.invalid";
   EXPECT_FALSE(ProcessGroup::join(launch, {.seconds = 20}, failure));
-  EXPECT_NE(failure.message.find("does not reach rank 0 at `no-such-machine.invalid:1`"), std::string::npos) << failure.message;
+  EXPECT_NE(failure.message.find("does not reach rank 0 at `no-such-machine.invalid:1`"),
+            std::string::npos)
+      << failure.message;
   // Another program listens on the port.
   Listeners listeners;
   std::string reason;
   ASSERT_TRUE(listeners.open("127.0.0.1", 0, reason)) << reason;
   std::thread stranger([&] {
     int made = -1;
-    while ((made = accept(listeners.sockets()[0], nullptr, nullptr)) < 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    while ((made = accept(listeners.sockets()[0], nullptr, nullptr)) < 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
     EXPECT_GT(write(made, "HTTP/1.1 400 Bad Request\r\n\r\n", 28), 0);
     close(made);
   });
   EXPECT_FALSE(ProcessGroup::join(of_rank(1, 2, listeners.port()), {.seconds = 20}, failure));
-  EXPECT_NE(failure.message.find("is not rank 0 of this run"), std::string::npos) << failure.message;
+  EXPECT_NE(failure.message.find("is not rank 0 of this run"), std::string::npos)
+      << failure.message;
   stranger.join();
-  const auto refused = [&](const std::string& host, std::uint16_t port, const std::string& message) {
+  const auto refused = [&](const std::string& host, std::uint16_t port,
+                           const std::string& message) {
     Launch first = of_rank(0, 2, port);
     first.host = host;
     EXPECT_FALSE(ProcessGroup::join(first, {.seconds = 20}, failure));
-    EXPECT_EQ(failure.message, "rank 0 cannot listen at `" + host + "` on port `" + std::to_string(port) + "`: " + message);
+    EXPECT_EQ(failure.message, "rank 0 cannot listen at `" + host + "` on port `" +
+                                   std::to_string(port) + "`: " + message);
   };
   refused("127.0.0.1", listeners.port(), "another process has it");
   refused("192.0.2.1", free_port(), "that is no address of this machine");

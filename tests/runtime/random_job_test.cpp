@@ -19,9 +19,9 @@ constexpr std::uint64_t kSteps = 3;
 // A value: the result of a chunk, or a sum over ranks that every member of `group` gets.
 struct Value {
   bool is_sum = false;
-  std::uint32_t rank = 0;                  // chunk
-  std::vector<std::size_t> inputs;         // chunk: values; sum: one chunk per member
-  std::vector<std::uint32_t> group;        // sum: members in order
+  std::uint32_t rank = 0;            // chunk
+  std::vector<std::size_t> inputs;   // chunk: values; sum: one chunk per member
+  std::vector<std::uint32_t> group;  // sum: members in order
 };
 
 struct Message {
@@ -38,11 +38,15 @@ struct Plan {
 };
 
 bool on(const Value& value, std::uint32_t rank) {
-  return value.is_sum ? std::count(value.group.begin(), value.group.end(), rank) > 0 : value.rank == rank;
+  return value.is_sum ? std::count(value.group.begin(), value.group.end(), rank) > 0
+                      : value.rank == rank;
 }
 
 Plan random_plan(test::Random& random) {
-  Plan plan{.ranks = static_cast<std::uint32_t>(random.between(2, 4)), .width = static_cast<std::uint64_t>(random.between(1, 3000)), .values = {}, .messages = {}};
+  Plan plan{.ranks = static_cast<std::uint32_t>(random.between(2, 4)),
+            .width = static_cast<std::uint64_t>(random.between(1, 3000)),
+            .values = {},
+            .messages = {}};
   const std::size_t count = static_cast<std::size_t>(random.between(8, 40));
   std::map<std::pair<std::size_t, std::uint32_t>, std::size_t> sent;
   while (plan.values.size() < count) {
@@ -78,9 +82,13 @@ Plan random_plan(test::Random& random) {
   return plan;
 }
 
-double element(std::uint64_t step, std::size_t value, std::uint64_t i) { return 0.25 * static_cast<double>(value + 1) + static_cast<double>(step) + 0.125 * static_cast<double>(i); }
+double element(std::uint64_t step, std::size_t value, std::uint64_t i) {
+  return 0.25 * static_cast<double>(value + 1) + static_cast<double>(step) +
+         0.125 * static_cast<double>(i);
+}
 
-void make(std::uint64_t step, std::size_t index, const std::vector<const double*>& inputs, std::uint64_t width, double* out) {
+void make(std::uint64_t step, std::size_t index, const std::vector<const double*>& inputs,
+          std::uint64_t width, double* out) {
   for (std::uint64_t i = 0; i < width; ++i) {
     double sum = element(step, index, i);
     for (const double* input : inputs) sum = 0.5 * sum + 0.3 * input[i];
@@ -96,7 +104,8 @@ Expected evaluate(const Plan& plan) {
     for (std::size_t v = 0; v < plan.values.size(); ++v) {
       std::vector<double>& target = out[step * plan.values.size() + v];
       std::vector<const double*> inputs;
-      for (const std::size_t from : plan.values[v].inputs) inputs.push_back(out[step * plan.values.size() + from].data());
+      for (const std::size_t from : plan.values[v].inputs)
+        inputs.push_back(out[step * plan.values.size() + from].data());
       if (!plan.values[v].is_sum) {
         make(step, v, inputs, plan.width, target.data());
         continue;
@@ -120,8 +129,15 @@ struct Buffer {
 // Locations and ends of values, filled in global order.
 class Builder {
  public:
-  Builder(const Plan& plan, test::Random& random, HandJob& job, const Expected& expected, std::atomic<int>& wrong)
-      : plan_(plan), random_(random), job_(job), expected_(expected), wrong_(wrong), spots_(plan.values.size()), buffers_(plan.ranks) {
+  Builder(const Plan& plan, test::Random& random, HandJob& job, const Expected& expected,
+          std::atomic<int>& wrong)
+      : plan_(plan),
+        random_(random),
+        job_(job),
+        expected_(expected),
+        wrong_(wrong),
+        spots_(plan.values.size()),
+        buffers_(plan.ranks) {
     for (std::uint32_t r = 0; r < plan.ranks; ++r) shares_stream_.push_back(random.chance(0.3));
   }
 
@@ -130,10 +146,13 @@ class Builder {
 
     // Value index, or values.size() + message index.
     std::vector<std::pair<double, std::size_t>> order;
-    for (std::size_t v = 0; v < plan_.values.size(); ++v) order.emplace_back(static_cast<double>(v), v);
+    for (std::size_t v = 0; v < plan_.values.size(); ++v)
+      order.emplace_back(static_cast<double>(v), v);
     for (std::size_t m = 0; m < plan_.messages.size(); ++m) {
-      const double from = static_cast<double>(plan_.messages[m].value), to = static_cast<double>(plan_.messages[m].first_reader);
-      order.emplace_back(from + (to - from) * (0.01 + 0.98 * random_.unit()), plan_.values.size() + m);
+      const double from = static_cast<double>(plan_.messages[m].value),
+                   to = static_cast<double>(plan_.messages[m].first_reader);
+      order.emplace_back(from + (to - from) * (0.01 + 0.98 * random_.unit()),
+                         plan_.values.size() + m);
     }
     std::sort(order.begin(), order.end());
     for (const auto& [key, index] : order) {
@@ -147,7 +166,9 @@ class Builder {
     }
     for (std::uint32_t r = 0; r < plan_.ranks; ++r) {
       if (!has_chunk_[r]) job_.rank(r).compute("idle", {}, [](Step&) { return 0; });
-      for (const Buffer& buffer : buffers_[r]) job_.rank(r).add_wait(buffer.first_receive, HandProgram::after(spots_[buffer.free_after].at(r), 1));
+      for (const Buffer& buffer : buffers_[r])
+        job_.rank(r).add_wait(buffer.first_receive,
+                              HandProgram::after(spots_[buffer.free_after].at(r), 1));
     }
   }
 
@@ -165,7 +186,8 @@ class Builder {
     std::vector<std::uint64_t> inputs;
     for (const std::size_t from : value.inputs) {
       inputs.push_back(offset_.at({from, value.rank}));
-      if (const auto arrived = arrived_.find({from, value.rank}); arrived != arrived_.end()) waits.push_back(HandProgram::after(arrived->second));
+      if (const auto arrived = arrived_.find({from, value.rank}); arrived != arrived_.end())
+        waits.push_back(HandProgram::after(arrived->second));
     }
     const std::uint64_t out = program.allocate<double>(plan_.width);
     offset_[{v, value.rank}] = out;
@@ -182,7 +204,8 @@ class Builder {
     // A sum is written again in the next step, after its last reader here; the latest wait implies
     // the earlier ones.
     for (const std::size_t from : value.inputs) {
-      if (plan_.values[from].is_sum) program.add_wait(arrived_.at({from, value.rank}), HandProgram::after(spot, 1));
+      if (plan_.values[from].is_sum)
+        program.add_wait(arrived_.at({from, value.rank}), HandProgram::after(spot, 1));
     }
   }
 
@@ -191,22 +214,29 @@ class Builder {
     HandProgram& from = job_.rank(source);
     HandProgram& to = job_.rank(message.to);
     std::vector<std::uint32_t>& choices = pairs_[{source, message.to}];
-    if (choices.size() < 2 && (choices.empty() || random_.chance(0.3))) choices.push_back(job_.pair(source, message.to));
+    if (choices.size() < 2 && (choices.empty() || random_.chance(0.3)))
+      choices.push_back(job_.pair(source, message.to));
     const std::uint32_t communicator = random_.pick(choices);
     const std::uint32_t identity = next_identity_++;
     const Spot producer = spots_[message.value].at(source);
-    const Spot sent = from.communicate(stream(source, communicator), PIPER_SEND, communicator, identity,
-                                       {HandProgram::part<double>(offset_.at({message.value, source}), PIPER_NO_OFFSET, plan_.width)}, {HandProgram::after(producer)});
+    const Spot sent =
+        from.communicate(stream(source, communicator), PIPER_SEND, communicator, identity,
+                         {HandProgram::part<double>(offset_.at({message.value, source}),
+                                                    PIPER_NO_OFFSET, plan_.width)},
+                         {HandProgram::after(producer)});
     from.add_wait(producer, HandProgram::after(sent, 1));
     // The first buffer whose last reader stands before this point of the global order.
     std::vector<Buffer>& buffers = buffers_[message.to];
-    auto buffer = std::find_if(buffers.begin(), buffers.end(), [&](const Buffer& b) { return static_cast<double>(b.free_after) < now; });
+    auto buffer = std::find_if(buffers.begin(), buffers.end(), [&](const Buffer& b) {
+      return static_cast<double>(b.free_after) < now;
+    });
     const bool fresh = buffer == buffers.end();
     if (fresh) buffer = buffers.insert(buffers.end(), {to.allocate<double>(plan_.width), 0, {}});
     std::vector<PiperWait> waits;
     if (!fresh) waits.push_back(HandProgram::after(spots_[buffer->free_after].at(message.to)));
-    const Spot received = to.communicate(stream(message.to, communicator), PIPER_RECV, communicator, identity,
-                                         {HandProgram::part<double>(PIPER_NO_OFFSET, buffer->offset, plan_.width)}, waits);
+    const Spot received = to.communicate(
+        stream(message.to, communicator), PIPER_RECV, communicator, identity,
+        {HandProgram::part<double>(PIPER_NO_OFFSET, buffer->offset, plan_.width)}, waits);
     if (fresh) buffer->first_receive = received;
     buffer->free_after = message.last_reader;
     offset_[{message.value, message.to}] = buffer->offset;
@@ -221,8 +251,10 @@ class Builder {
       HandProgram& program = job_.rank(rank);
       const Spot producer = spots_[value.inputs[m]].at(rank);
       const std::uint64_t out = program.allocate<double>(plan_.width);
-      const Spot spot = program.communicate(stream(rank, communicator), PIPER_ALL_REDUCE, communicator, identity,
-                                            {HandProgram::part<double>(offset_.at({value.inputs[m], rank}), out, plan_.width)}, {HandProgram::after(producer)});
+      const Spot spot = program.communicate(
+          stream(rank, communicator), PIPER_ALL_REDUCE, communicator, identity,
+          {HandProgram::part<double>(offset_.at({value.inputs[m], rank}), out, plan_.width)},
+          {HandProgram::after(producer)});
       program.add_wait(producer, HandProgram::after(spot, 1));
       offset_[{v, rank}] = out;
       arrived_[{v, rank}] = spot;

@@ -26,7 +26,8 @@ TEST(Recorder, KeepsTheLastStep) {
         std::size_t at = 0;
         for (std::uint32_t stream = 0; stream < program.num_streams; ++stream) {
           std::uint64_t end = before;
-          for (std::uint32_t position = 0; position < program.streams[stream].num_actions; ++position, ++at) {
+          for (std::uint32_t position = 0; position < program.streams[stream].num_actions;
+               ++position, ++at) {
             ASSERT_LT(at, ranks[r].actions.size());
             const RecordedAction& action = ranks[r].actions[at];
             EXPECT_EQ(action.stream, stream);

@@ -5,7 +5,9 @@
 namespace piper::runtime {
 namespace {
 
-double input_value(std::uint64_t step, std::uint32_t mb, std::uint64_t i) { return static_cast<double>(step * 31 + mb * 7 + i) * 0.25; }
+double input_value(std::uint64_t step, std::uint32_t mb, std::uint64_t i) {
+  return static_cast<double>(step * 31 + mb * 7 + i) * 0.25;
+}
 
 }  // namespace
 
@@ -33,37 +35,46 @@ void add_pipeline(HandJob& job) {
     const std::uint32_t w = mb % kWindow;
     forward.push_back(a.compute("F.a.mb" + std::to_string(mb), {}, [=](Step& step) {
       for (std::uint64_t i = 0; i < kWidth; ++i) {
-        step.at<double>(out[w])[i] = input_value(step.rank->global_step, mb, i) * *step.at<double>(weight);
+        step.at<double>(out[w])[i] =
+            input_value(step.rank->global_step, mb, i) * *step.at<double>(weight);
       }
       return 0;
     }));
-    sent.push_back(a.communicate("down", PIPER_SEND, down, mb, {HandProgram::part<double>(out[w], PIPER_NO_OFFSET, kWidth)},
-                                 {HandProgram::after(forward[mb])}, "send.F.mb" + std::to_string(mb)));
-    received.push_back(b.communicate("down", PIPER_RECV, down, mb, {HandProgram::part<double>(PIPER_NO_OFFSET, in[w], kWidth)}, {},
-                                     "recv.F.mb" + std::to_string(mb)));
-    work.push_back(b.compute("B.b.mb" + std::to_string(mb), {HandProgram::after(received[mb])}, [=](Step& step) {
-      double sum = 0;
-      for (std::uint64_t i = 0; i < kWidth; ++i) {
-        const double y = step.at<double>(in[w])[i];
-        sum += y * y;
-        step.at<double>(grad[w])[i] = 2 * y;
-      }
-      step.at<double>(sums)[mb] = sum;
-      return 0;
-    }));
-    returned.push_back(b.communicate("up", PIPER_SEND, up, 100 + mb, {HandProgram::part<double>(grad[w], PIPER_NO_OFFSET, kWidth)},
-                                     {HandProgram::after(work[mb])}, "send.B.mb" + std::to_string(mb)));
-    got.push_back(a.communicate("up", PIPER_RECV, up, 100 + mb, {HandProgram::part<double>(PIPER_NO_OFFSET, back[w], kWidth)}, {},
+    sent.push_back(a.communicate(
+        "down", PIPER_SEND, down, mb, {HandProgram::part<double>(out[w], PIPER_NO_OFFSET, kWidth)},
+        {HandProgram::after(forward[mb])}, "send.F.mb" + std::to_string(mb)));
+    received.push_back(b.communicate("down", PIPER_RECV, down, mb,
+                                     {HandProgram::part<double>(PIPER_NO_OFFSET, in[w], kWidth)},
+                                     {}, "recv.F.mb" + std::to_string(mb)));
+    work.push_back(b.compute("B.b.mb" + std::to_string(mb), {HandProgram::after(received[mb])},
+                             [=](Step& step) {
+                               double sum = 0;
+                               for (std::uint64_t i = 0; i < kWidth; ++i) {
+                                 const double y = step.at<double>(in[w])[i];
+                                 sum += y * y;
+                                 step.at<double>(grad[w])[i] = 2 * y;
+                               }
+                               step.at<double>(sums)[mb] = sum;
+                               return 0;
+                             }));
+    returned.push_back(b.communicate("up", PIPER_SEND, up, 100 + mb,
+                                     {HandProgram::part<double>(grad[w], PIPER_NO_OFFSET, kWidth)},
+                                     {HandProgram::after(work[mb])},
+                                     "send.B.mb" + std::to_string(mb)));
+    got.push_back(a.communicate("up", PIPER_RECV, up, 100 + mb,
+                                {HandProgram::part<double>(PIPER_NO_OFFSET, back[w], kWidth)}, {},
                                 "recv.B.mb" + std::to_string(mb)));
   }
   for (std::uint32_t mb = 0; mb < microbatches; ++mb) {
     const std::uint32_t w = mb % kWindow;
-    backward.push_back(a.compute("B.a.mb" + std::to_string(mb), {HandProgram::after(got[mb])}, [=](Step& step) {
-      double& g = *step.at<double>(gradient);
-      if (mb == 0) g = 0;
-      for (std::uint64_t i = 0; i < kWidth; ++i) g += step.at<double>(back[w])[i] * input_value(step.rank->global_step, mb, i);
-      return 0;
-    }));
+    backward.push_back(
+        a.compute("B.a.mb" + std::to_string(mb), {HandProgram::after(got[mb])}, [=](Step& step) {
+          double& g = *step.at<double>(gradient);
+          if (mb == 0) g = 0;
+          for (std::uint64_t i = 0; i < kWidth; ++i)
+            g += step.at<double>(back[w])[i] * input_value(step.rank->global_step, mb, i);
+          return 0;
+        }));
   }
   a.compute("update", {}, [=](Step& step) {
     const double g = *step.at<double>(gradient) / static_cast<double>(microbatches * kWidth);
@@ -76,7 +87,8 @@ void add_pipeline(HandJob& job) {
   });
   // Buffers are reused: the next write waits for the reader.
   for (std::uint32_t mb = 0; mb < microbatches; ++mb) {
-    const std::uint32_t before = (mb + microbatches - kWindow) % microbatches, distance = mb < kWindow ? 1 : 0;
+    const std::uint32_t before = (mb + microbatches - kWindow) % microbatches,
+                        distance = mb < kWindow ? 1 : 0;
     a.add_wait(forward[mb], HandProgram::after(sent[before], distance));
     b.add_wait(received[mb], HandProgram::after(work[before], distance));
     b.add_wait(work[mb], HandProgram::after(returned[before], distance));
@@ -103,7 +115,8 @@ std::vector<double> expected_losses(std::uint64_t steps, double& w, std::uint64_
   return losses;
 }
 
-std::unique_ptr<Executor> create(const PiperJob& job, const ExecutorOptions& options, const CpuOptions& cpu) {
+std::unique_ptr<Executor> create(const PiperJob& job, const ExecutorOptions& options,
+                                 const CpuOptions& cpu) {
   Failure failure;
   auto executor = Executor::create(job, make_cpu_device(cpu), options, failure);
   EXPECT_TRUE(executor) << describe(failure);

@@ -22,6 +22,7 @@ void add_pipeline(HandJob& job);
 std::vector<double> expected_losses(std::uint64_t steps, double& w, std::uint64_t first = 0);
 
 /// Creates an executor on the CPU; expects success.
-std::unique_ptr<Executor> create(const PiperJob& job, const ExecutorOptions& options = {}, const CpuOptions& cpu = {});
+std::unique_ptr<Executor> create(const PiperJob& job, const ExecutorOptions& options = {},
+                                 const CpuOptions& cpu = {});
 
 }  // namespace piper::runtime

@@ -75,7 +75,8 @@ struct Process {
 };
 
 /// `add`: to the programs of all ranks, which each process has.
-void with_processes(const std::function<void(Process&)>& use, const std::function<void(HandJob&)>& add = {}) {
+void with_processes(const std::function<void(Process&)>& use,
+                    const std::function<void(HandJob&)>& add = {}) {
   Between between;
   std::barrier ended(2);
   with_ranks(2, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& apart) {
@@ -90,7 +91,8 @@ void with_processes(const std::function<void(Process&)>& use, const std::functio
     ExecutorOptions options;
     options.record = true;
     Failure failure;
-    const auto executor = Executor::create(own, make_cpu_device({.transport = between.transport()}), options, failure, {group.get(), &whole});
+    const auto executor = Executor::create(own, make_cpu_device({.transport = between.transport()}),
+                                           options, failure, {group.get(), &whole});
     EXPECT_TRUE(executor) << describe(failure);
     Process process{rank, *group, *executor};
     if (executor) use(process);
@@ -105,10 +107,11 @@ TEST(SeveralProcesses, RankZeroHasTheNumbersOfAll) {
     double w = 0.5;
     std::vector<double> losses;
     for (const std::uint64_t steps : {1, 30}) {
-      const RunResult result = process.executor.run(Phase::training, steps, [&](const StepRecord& step) {
-        losses.push_back(step.loss);
-        return std::nullopt;
-      });
+      const RunResult result =
+          process.executor.run(Phase::training, steps, [&](const StepRecord& step) {
+            losses.push_back(step.loss);
+            return std::nullopt;
+          });
       EXPECT_EQ(result.ended, Ended::finished) << describe(result.failure.value_or(Failure()));
       EXPECT_EQ(result.steps, steps);
     }
@@ -137,10 +140,11 @@ TEST(SeveralProcesses, AStopAtAnyStopsAllAtOneStep) {
   for (const std::uint32_t who : {0u, 1u}) {
     std::uint64_t steps[2] = {};
     with_processes([&](Process& process) {
-      const RunResult result = process.executor.run(Phase::training, 1'000'000, [&](const StepRecord& step) {
-        if (process.rank == who && step.local_step == 20) process.executor.request_stop();
-        return std::nullopt;
-      });
+      const RunResult result =
+          process.executor.run(Phase::training, 1'000'000, [&](const StepRecord& step) {
+            if (process.rank == who && step.local_step == 20) process.executor.request_stop();
+            return std::nullopt;
+          });
       EXPECT_EQ(result.ended, Ended::stopped) << describe(result.failure.value_or(Failure()));
       steps[process.rank] = result.steps;
       double w = 0.5;
@@ -161,25 +165,32 @@ TEST(SeveralProcesses, AStopAtAnyStopsAllAtOneStep) {
 TEST(SeveralProcesses, AFailureOfOneIsThatOfAll) {
   for (const std::uint32_t who : {0u, 1u}) {
     const auto add = [who](HandJob& job) {
-      job.rank(who).compute("bad", {}, [](Step& step) { return step.rank->step == 3 ? step.api->fail(step.rank, step.action, nullptr, "index out of range", 300) : 0; });
+      job.rank(who).compute("bad", {}, [](Step& step) {
+        return step.rank->step == 3
+                   ? step.api->fail(step.rank, step.action, nullptr, "index out of range", 300)
+                   : 0;
+      });
     };
-    with_processes([&](Process& process) {
-      const RunResult result = process.executor.run(Phase::training, 1000);
-      ASSERT_EQ(result.ended, Ended::failed);
-      EXPECT_EQ(result.failure->message, "index out of range: `300`");
-      EXPECT_EQ(result.failure->rank, who);
-      EXPECT_EQ(result.failure->place.action, "bad");
-      EXPECT_EQ(process.executor.run(Phase::training, 1).ended, Ended::failed);
-    }, add);
+    with_processes(
+        [&](Process& process) {
+          const RunResult result = process.executor.run(Phase::training, 1000);
+          ASSERT_EQ(result.ended, Ended::failed);
+          EXPECT_EQ(result.failure->message, "index out of range: `300`");
+          EXPECT_EQ(result.failure->rank, who);
+          EXPECT_EQ(result.failure->place.action, "bad");
+          EXPECT_EQ(process.executor.run(Phase::training, 1).ended, Ended::failed);
+        },
+        add);
   }
 }
 
 TEST(SeveralProcesses, AFailureOfACallbackEndsAll) {
   with_processes([](Process& process) {
-    const RunResult result = process.executor.run(Phase::training, 1'000'000, [&](const StepRecord& step) -> std::optional<Failure> {
-      if (process.rank != 0 || step.local_step < 5) return std::nullopt;
-      return Failure{.code = kOutputUnwritable, .message = "no space"};
-    });
+    const RunResult result = process.executor.run(
+        Phase::training, 1'000'000, [&](const StepRecord& step) -> std::optional<Failure> {
+          if (process.rank != 0 || step.local_step < 5) return std::nullopt;
+          return Failure{.code = kOutputUnwritable, .message = "no space"};
+        });
     ASSERT_EQ(result.ended, Ended::failed);
     EXPECT_EQ(result.failure->code, kOutputUnwritable);
   });
@@ -188,7 +199,8 @@ TEST(SeveralProcesses, AFailureOfACallbackEndsAll) {
 /// The waiting process names the lost process and the action in which it waits.
 TEST(SeveralProcesses, NoProcessWaitsForADeadPeer) {
   with_processes([](Process& process) {
-    const RunResult result = process.executor.run(Phase::training, process.rank == 1 ? 4 : 1'000'000);
+    const RunResult result =
+        process.executor.run(Phase::training, process.rank == 1 ? 4 : 1'000'000);
     if (process.rank == 1) return;
     ASSERT_EQ(result.ended, Ended::failed);
     EXPECT_EQ(result.failure->code, kProcessLost);
@@ -206,16 +218,22 @@ TEST(SeveralProcesses, RanksThatNobodyReachesAreRefused) {
     const PiperJob& whole = job.finish();
     PiperJob own = whole;
     own.num_ranks = 1;
-    const auto refused = [](const PiperJob& job, std::shared_ptr<Transport> transport, const Processes& processes) {
+    const auto refused = [](const PiperJob& job, std::shared_ptr<Transport> transport,
+                            const Processes& processes) {
       Failure failure;
-      EXPECT_FALSE(Executor::create(job, make_cpu_device({.transport = std::move(transport)}), {}, failure, processes));
+      EXPECT_FALSE(Executor::create(job, make_cpu_device({.transport = std::move(transport)}), {},
+                                    failure, processes));
       EXPECT_EQ(failure.code, kBadJob);
       return failure.message;
     };
     Between between;
-    EXPECT_EQ(refused(own, between.transport(), {}), "ranks of other processes need a group of processes, which carries stops, reports and failures");
-    EXPECT_EQ(refused(own, nullptr, {group.get(), &whole}), "ranks of other processes cannot be reached by the local transport");
-    EXPECT_EQ(refused(whole, between.transport(), {group.get(), &whole}), "a process has one rank of all");
+    EXPECT_EQ(
+        refused(own, between.transport(), {}),
+        "ranks of other processes need a group of processes, which carries stops, reports and failures");
+    EXPECT_EQ(refused(own, nullptr, {group.get(), &whole}),
+              "ranks of other processes cannot be reached by the local transport");
+    EXPECT_EQ(refused(whole, between.transport(), {group.get(), &whole}),
+              "a process has one rank of all");
     group->leave();
   });
 }

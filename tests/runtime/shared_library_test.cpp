@@ -31,30 +31,50 @@ TEST(SharedLibrary, OneThatIsCutOffIsRefused) {
   const std::string whole = library_of_c();
   ASSERT_GT(whole.size(), 100000u);
   for (const std::size_t bytes : {64u, 100u, 300u, 4096u, 100000u}) {
-    const std::string path = folder.write("libcut.so", whole.substr(0, bytes)), reason = refused(path);
-    EXPECT_TRUE(reason.starts_with("`" + path + "` is cut off: " + std::to_string(bytes) + " bytes of ")) << reason;
+    const std::string path = folder.write("libcut.so", whole.substr(0, bytes)),
+                      reason = refused(path);
+    EXPECT_TRUE(
+        reason.starts_with("`" + path + "` is cut off: " + std::to_string(bytes) + " bytes of "))
+        << reason;
   }
 }
 
 TEST(SharedLibrary, NonLibrariesAreRefused) {
   const TemporaryFolder folder;
   EXPECT_NE(refused(folder.write("libempty.so", "")).find("` is empty"), std::string::npos);
-  EXPECT_NE(refused(folder.write("libshort.so", "\177ELF")).find("` is no shared library"), std::string::npos);
-  EXPECT_NE(refused(folder.write("libtext.so", "GROUP ( /usr/lib/libnccl.so.2 ) and more, as a linker's script may have it")).find("` is no shared library of 64 bits"), std::string::npos);
-  EXPECT_NE(refused("/dev/null/libnone.so").find("`/dev/null/libnone.so` cannot be opened: cannot open shared object file"), std::string::npos);
-  EXPECT_NE(refused(folder.path().string() + "/").find("` is no shared library"), std::string::npos);
+  EXPECT_NE(refused(folder.write("libshort.so", "\177ELF")).find("` is no shared library"),
+            std::string::npos);
+  EXPECT_NE(
+      refused(folder.write(
+                  "libtext.so",
+                  "GROUP ( /usr/lib/libnccl.so.2 ) and more, as a linker's script may have it"))
+          .find("` is no shared library of 64 bits"),
+      std::string::npos);
+  EXPECT_NE(refused("/dev/null/libnone.so")
+                .find("`/dev/null/libnone.so` cannot be opened: cannot open shared object file"),
+            std::string::npos);
+  EXPECT_NE(refused(folder.path().string() + "/").find("` is no shared library"),
+            std::string::npos);
 }
 
 /// As LibTorch's, which the plugin with it needs.
 TEST(SharedLibrary, OneWhoseNeededLibraryIsCutOffIsRefused) {
   const TemporaryFolder folder;
-  const std::string needed = folder.write("below/libpiper_needed.so", ""), needs = (folder.path() / "libneeds.so").string(), source = folder.write("empty.c", "int piper_needed;");
-  ASSERT_EQ(test::run_process({"cc", "-shared", "-o", needed, source, "-Wl,-soname,libpiper_needed.so"}).exit_code, 0);
-  const auto built = test::run_process({"cc", "-shared", "-o", needs, source, "-Wl,--no-as-needed", needed, "-Wl,-rpath,$ORIGIN/below"});
+  const std::string needed = folder.write("below/libpiper_needed.so", ""),
+                    needs = (folder.path() / "libneeds.so").string(),
+                    source = folder.write("empty.c", "int piper_needed;");
+  ASSERT_EQ(
+      test::run_process({"cc", "-shared", "-o", needed, source, "-Wl,-soname,libpiper_needed.so"})
+          .exit_code,
+      0);
+  const auto built = test::run_process({"cc", "-shared", "-o", needs, source, "-Wl,--no-as-needed",
+                                        needed, "-Wl,-rpath,$ORIGIN/below"});
   ASSERT_EQ(built.exit_code, 0) << built.err;
   EXPECT_EQ(broken_library(needs), "");
   folder.write("below/libpiper_needed.so", test::read_text(needed).value_or("").substr(0, 5000));
-  EXPECT_NE(refused(needs).find("/below/libpiper_needed.so` is cut off: 5000 bytes of "), std::string::npos) << refused(needs);
+  EXPECT_NE(refused(needs).find("/below/libpiper_needed.so` is cut off: 5000 bytes of "),
+            std::string::npos)
+      << refused(needs);
 }
 
 TEST(SharedLibrary, AWholeOneOpens) {

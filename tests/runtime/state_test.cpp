@@ -35,7 +35,8 @@ TEST(State, FirstValuesDependOnNameSeedAndElementAlone) {
     using T = decltype(zero);
     HandProgram program(0);
     program.allocate<double>(padding);
-    const std::uint64_t at = program.allocate<T>(kElements), gradient = program.allocate<T>(kElements);
+    const std::uint64_t at = program.allocate<T>(kElements),
+                        gradient = program.allocate<T>(kElements);
     program.param(name, at, gradient, kElements, dtype_of<T>(), PIPER_NORMAL, 0.02);
     program.compute("F", {}, [](Step&) { return 0; });
     const PiperProgram* tables = program.finish();
@@ -65,7 +66,8 @@ TEST(State, FirstValuesDependOnNameSeedAndElementAlone) {
 TEST(State, ManyFirstValuesAreThoseOfTheirElements) {
   constexpr std::uint64_t kPiece = 1 << 20, kElements = 2 * kPiece + 77;
   HandProgram program(0);
-  const std::uint64_t at = program.allocate<float>(kElements), gradient = program.allocate<float>(kElements);
+  const std::uint64_t at = program.allocate<float>(kElements),
+                      gradient = program.allocate<float>(kElements);
   program.param("w", at, gradient, kElements, dtype_of<float>(), PIPER_NORMAL, 0.02);
   program.compute("F", {}, [](Step&) { return 0; });
   const PiperProgram* tables = program.finish();
@@ -73,8 +75,10 @@ TEST(State, ManyFirstValuesAreThoseOfTheirElements) {
   ASSERT_TRUE(arena.allocate(tables->arena_bytes, {}));
   initialise_parameters(*tables, 5, nullptr, arena.base(), nullptr);
   const float* const values = reinterpret_cast<const float*>(arena.base() + at);
-  const piper_random_key key = piper_stream_key(5, PIPER_RANDOM_INIT, 0, 0, piper_name_hash("w", 1));
-  for (const std::uint64_t i : {std::uint64_t{0}, kPiece - 1, kPiece, kPiece + 1, 2 * kPiece - 1, 2 * kPiece, kElements - 1}) {
+  const piper_random_key key =
+      piper_stream_key(5, PIPER_RANDOM_INIT, 0, 0, piper_name_hash("w", 1));
+  for (const std::uint64_t i : {std::uint64_t{0}, kPiece - 1, kPiece, kPiece + 1, 2 * kPiece - 1,
+                                2 * kPiece, kElements - 1}) {
     EXPECT_EQ(values[i], static_cast<float>(0.02 * piper_random_normal(key, i))) << i;
   }
   EXPECT_EQ(std::count(values, values + kElements, 0.0f), 0);
@@ -86,14 +90,17 @@ TEST(State, EveryKindOfFirstValue) {
   std::vector<std::uint64_t> at;
   for (const PiperInitKind kind : kinds) {
     at.push_back(program.allocate<double>(100));
-    program.param("p" + std::to_string(kind), at.back(), PIPER_NO_OFFSET, 100, PIPER_F64, kind, 0.5);
+    program.param("p" + std::to_string(kind), at.back(), PIPER_NO_OFFSET, 100, PIPER_F64, kind,
+                  0.5);
   }
   program.compute("F", {}, [](Step&) { return 0; });
   const PiperProgram* tables = program.finish();
   Arena arena;
   ASSERT_TRUE(arena.allocate(tables->arena_bytes, {}));
   initialise_parameters(*tables, 3, nullptr, arena.base(), nullptr);
-  const auto value = [&](std::size_t kind, std::size_t i) { return reinterpret_cast<const double*>(arena.base() + at[kind])[i]; };
+  const auto value = [&](std::size_t kind, std::size_t i) {
+    return reinterpret_cast<const double*>(arena.base() + at[kind])[i];
+  };
   double smallest = 1, largest = -1;
   for (std::size_t i = 0; i < 100; ++i) {
     smallest = std::min(smallest, value(0, i));
@@ -118,12 +125,18 @@ struct OfRank {
   static constexpr std::uint64_t kFirst[] = {0, 8}, kElements[] = {7, 10}, kAll = 20;
 
   OfRank(PiperInterval own, PiperSharded sharded) : program(0) {
-    const std::uint64_t values = program.allocate<double>(kAll), gradients = program.allocate<double>(kAll), slots = program.allocate<double>(kAll);
+    const std::uint64_t values = program.allocate<double>(kAll),
+                        gradients = program.allocate<double>(kAll),
+                        slots = program.allocate<double>(kAll);
     program.end_state();
     const std::uint32_t interval = program.interval(own);
-    const auto at = [&](PiperSharded what, std::uint64_t begin, std::uint64_t p) { return begin + (what <= sharded ? 0 : kFirst[p] * sizeof(double)); };
+    const auto at = [&](PiperSharded what, std::uint64_t begin, std::uint64_t p) {
+      return begin + (what <= sharded ? 0 : kFirst[p] * sizeof(double));
+    };
     for (std::uint32_t p = 0; p < 2; ++p) {
-      PiperParam& param = program.param("p" + std::to_string(p), at(PIPER_SHARDED_PARAMETERS, values, p), at(PIPER_SHARDED_GRADIENTS, gradients, p), kElements[p], PIPER_F64, PIPER_NORMAL, 0.02);
+      PiperParam& param = program.param(
+          "p" + std::to_string(p), at(PIPER_SHARDED_PARAMETERS, values, p),
+          at(PIPER_SHARDED_GRADIENTS, gradients, p), kElements[p], PIPER_F64, PIPER_NORMAL, 0.02);
       param.slot_offsets[0] = slots;
       param.first = kFirst[p];
       param.interval = interval;
@@ -136,19 +149,24 @@ struct OfRank {
     EXPECT_TRUE(arena.allocate(job.program->arena_bytes, {}));
     initialise_parameters(*job.program, 5, job.intervals, arena.base(), nullptr);
     for (std::uint64_t position = own.first; position < own.first + own.extent; ++position) {
-      number(gradients, sharded >= PIPER_SHARDED_GRADIENTS ? position - own.first : position) = 100.0 + static_cast<double>(position);
+      number(gradients, sharded >= PIPER_SHARDED_GRADIENTS ? position - own.first : position) =
+          100.0 + static_cast<double>(position);
       number(slots, position - own.first) = 200.0 + static_cast<double>(position);
     }
   }
-  double& number(std::uint64_t begin, std::uint64_t i) { return reinterpret_cast<double*>(arena.base() + begin)[i]; }
+  double& number(std::uint64_t begin, std::uint64_t i) {
+    return reinterpret_cast<double*>(arena.base() + begin)[i];
+  }
 
  private:
   PiperInterval own_{};
 };
 
 TEST(State, AParameterIsMadeOfWhatItsRanksHave) {
-  for (const std::vector<std::uint64_t>& extents : std::vector<std::vector<std::uint64_t>>{{20}, {13, 7}, {3, 0, 17}, {4, 4, 4, 4, 4}, {1, 8, 1, 10}}) {
-    for (const PiperSharded sharded : {PIPER_SHARDED_OPTIMIZER, PIPER_SHARDED_GRADIENTS, PIPER_SHARDED_PARAMETERS}) {
+  for (const std::vector<std::uint64_t>& extents : std::vector<std::vector<std::uint64_t>>{
+           {20}, {13, 7}, {3, 0, 17}, {4, 4, 4, 4, 4}, {1, 8, 1, 10}}) {
+    for (const PiperSharded sharded :
+         {PIPER_SHARDED_OPTIMIZER, PIPER_SHARDED_GRADIENTS, PIPER_SHARDED_PARAMETERS}) {
       std::deque<OfRank> ranks;
       std::vector<PiperJobRank> jobs;
       std::uint64_t first = 0;
@@ -156,10 +174,13 @@ TEST(State, AParameterIsMadeOfWhatItsRanksHave) {
         jobs.push_back(ranks.emplace_back(PiperInterval{first, extent, OfRank::kAll}, sharded).job);
         first += extent;
       }
-      const auto read = [&](std::size_t rank, bool, std::uint64_t offset, std::uint64_t) { return ranks[rank].arena.base() + offset; };
+      const auto read = [&](std::size_t rank, bool, std::uint64_t offset, std::uint64_t) {
+        return ranks[rank].arena.base() + offset;
+      };
       for (std::size_t p = 0; p < 2; ++p) {
         const std::string name = "p" + std::to_string(p);
-        const piper_random_key key = piper_stream_key(5, PIPER_RANDOM_INIT, 0, 0, piper_name_hash(name.data(), name.size()));
+        const piper_random_key key =
+            piper_stream_key(5, PIPER_RANDOM_INIT, 0, 0, piper_name_hash(name.data(), name.size()));
         std::vector<double> values, gradient, slot;
         for (std::uint64_t i = 0; i < OfRank::kElements[p]; ++i) {
           values.push_back(0.02 * piper_random_normal(key, i));
@@ -175,8 +196,18 @@ TEST(State, AParameterIsMadeOfWhatItsRanksHave) {
 }
 
 TEST(State, LearningRates) {
-  PiperOptimizer optimizer{.corrects_bias = 1, .schedule = 1, .base = 2e-3, .floor = 1e-4, .warmup = 10, .total = 110, .beta1 = 0.9, .beta2 = 0.99, .clips = 0};
-  const auto rate = [&](std::uint64_t step) { return scalars_of_step(optimizer, step).learning_rate; };
+  PiperOptimizer optimizer{.corrects_bias = 1,
+                           .schedule = 1,
+                           .base = 2e-3,
+                           .floor = 1e-4,
+                           .warmup = 10,
+                           .total = 110,
+                           .beta1 = 0.9,
+                           .beta2 = 0.99,
+                           .clips = 0};
+  const auto rate = [&](std::uint64_t step) {
+    return scalars_of_step(optimizer, step).learning_rate;
+  };
   EXPECT_DOUBLE_EQ(rate(0), 2e-4);
   EXPECT_DOUBLE_EQ(rate(9), 2e-3);
   EXPECT_DOUBLE_EQ(rate(10), 2e-3);
@@ -187,10 +218,21 @@ TEST(State, LearningRates) {
   // A warm-up that ends with the train or behind it: behind the train there is the floor.
   for (const std::uint64_t warmup : {5, 6}) {
     for (const std::uint32_t schedule : {0, 1, 2}) {
-      const PiperOptimizer other{.corrects_bias = 0, .schedule = schedule, .base = 3e-3, .floor = schedule == 0 ? 0 : 1e-4, .warmup = warmup, .total = 5, .beta1 = 0, .beta2 = 0, .clips = 0};
+      const PiperOptimizer other{.corrects_bias = 0,
+                                 .schedule = schedule,
+                                 .base = 3e-3,
+                                 .floor = schedule == 0 ? 0 : 1e-4,
+                                 .warmup = warmup,
+                                 .total = 5,
+                                 .beta1 = 0,
+                                 .beta2 = 0,
+                                 .clips = 0};
       const double part = 3e-3 / static_cast<double>(warmup);
-      for (std::uint64_t step = 0; step < 5; ++step) EXPECT_DOUBLE_EQ(scalars_of_step(other, step).learning_rate, part * static_cast<double>(step + 1));
-      for (std::uint64_t step = 5; step < 8; ++step) EXPECT_DOUBLE_EQ(scalars_of_step(other, step).learning_rate, schedule == 0 ? 3e-3 : 1e-4);
+      for (std::uint64_t step = 0; step < 5; ++step)
+        EXPECT_DOUBLE_EQ(scalars_of_step(other, step).learning_rate,
+                         part * static_cast<double>(step + 1));
+      for (std::uint64_t step = 5; step < 8; ++step)
+        EXPECT_DOUBLE_EQ(scalars_of_step(other, step).learning_rate, schedule == 0 ? 3e-3 : 1e-4);
     }
   }
   EXPECT_DOUBLE_EQ(scalars_of_step(optimizer, 0).bias1, 1 - 0.9);
@@ -220,26 +262,37 @@ TEST(State, LearningRates) {
 
 TEST(Options, ReadTheEnvironment) {
   Options options;
-  const char* const good[] = {"PATH=/bin", "PIPER_THREADS=3", "PIPER_MATH=builtin", "PIPER_STALL_SECONDS=0", "PIPER_CHECK_MEMORY=1", nullptr};
+  const char* const good[] = {"PATH=/bin",
+                              "PIPER_THREADS=3",
+                              "PIPER_MATH=builtin",
+                              "PIPER_STALL_SECONDS=0",
+                              "PIPER_CHECK_MEMORY=1",
+                              nullptr};
   EXPECT_FALSE(options.read_environment(good));
   EXPECT_EQ(options.threads, 3u);
   EXPECT_EQ(options.math, Math::builtin);
   EXPECT_EQ(options.stall_seconds, 0);
   EXPECT_TRUE(options.check_memory);
-  for (const auto& [text, math] : {std::pair{"PIPER_MATH=mkl", Math::mkl}, {"PIPER_MATH=onednn", Math::onednn}, {"PIPER_MATH=auto", Math::automatic}}) {
+  for (const auto& [text, math] : {std::pair{"PIPER_MATH=mkl", Math::mkl},
+                                   {"PIPER_MATH=onednn", Math::onednn},
+                                   {"PIPER_MATH=auto", Math::automatic}}) {
     const char* const environment[] = {text, nullptr};
     EXPECT_FALSE(options.read_environment(environment));
     EXPECT_EQ(options.math, math) << text;
   }
-  for (const char* bad : {"PIPER_THREADS=0", "PIPER_THREADS=x", "PIPER_THREADS=3 ", "PIPER_MATH=", "PIPER_HUGE_PAGES=yes", "PIPER_SPIN=-1", "PIPER_STALL_SECONDS=1e9", "PIPER_PLUGINS="}) {
+  for (const char* bad : {"PIPER_THREADS=0", "PIPER_THREADS=x", "PIPER_THREADS=3 ",
+                          "PIPER_MATH=", "PIPER_HUGE_PAGES=yes", "PIPER_SPIN=-1",
+                          "PIPER_STALL_SECONDS=1e9", "PIPER_PLUGINS="}) {
     const char* const environment[] = {bad, nullptr};
     const auto failure = Options().read_environment(environment);
     ASSERT_TRUE(failure) << bad;
     EXPECT_EQ(failure->code, kBadOption);
   }
   const char* const environment[] = {"PIPER_THREADS=many", nullptr};
-  EXPECT_EQ(Options().read_environment(environment)->message, "the environment variable `PIPER_THREADS` is `many`");
-  for (std::size_t i = 1; i < option_rows().size(); ++i) EXPECT_LT(std::string(option_rows()[i - 1].name), option_rows()[i].name);
+  EXPECT_EQ(Options().read_environment(environment)->message,
+            "the environment variable `PIPER_THREADS` is `many`");
+  for (std::size_t i = 1; i < option_rows().size(); ++i)
+    EXPECT_LT(std::string(option_rows()[i - 1].name), option_rows()[i].name);
 }
 
 }  // namespace

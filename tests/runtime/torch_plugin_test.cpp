@@ -49,24 +49,45 @@ double difference(const std::vector<T>& a, const std::vector<T>& b) {
 
 template <typename T>
 // Values rounded to bf16 may fall to either side.
-constexpr double kBound = sizeof(T) == 8 ? 1e-13 : sizeof(T) == 4 ? 1e-5 : 0x1p-8;
+constexpr double kBound = sizeof(T) == 8   ? 1e-13
+                          : sizeof(T) == 4 ? 1e-5
+                                           : 0x1p-8;
 
 /// `Sum`: of the result.
 template <typename T, typename Sum = T>
 void check_gemm() {
-  for (const auto& [batch, m, n, k] : {std::tuple{1, 1, 1, 1}, {1, 5, 7, 3}, {1, 64, 48, 130}, {3, 9, 4, 6}, {2, 33, 65, 20}, {1, 160, 130, 132}, {3, 96, 128, 96}, {1, 600, 40, 20}}) {
+  for (const auto& [batch, m, n, k] : {std::tuple{1, 1, 1, 1},
+                                       {1, 5, 7, 3},
+                                       {1, 64, 48, 130},
+                                       {3, 9, 4, 6},
+                                       {2, 33, 65, 20},
+                                       {1, 160, 130, 132},
+                                       {3, 96, 128, 96},
+                                       {1, 600, 40, 20}}) {
     for (std::uint32_t form = 0; form < 8; ++form) {
-      const PiperGemm call{.batch = batch, .m = m, .n = n, .k = k, .transpose_a = form & 1, .transpose_b = form >> 1 & 1, .dtype = dtype_of<T>()};
+      const PiperGemm call{.batch = batch,
+                           .m = m,
+                           .n = n,
+                           .k = k,
+                           .transpose_a = form & 1,
+                           .transpose_b = form >> 1 & 1,
+                           .dtype = dtype_of<T>()};
       const auto a = numbers<T>(batch * m * k, 1), b = numbers<T>(batch * k * n, 2);
       auto c = numbers<Sum>(batch * m * n, 3);
       auto expected = c, again = c;
       const std::uint32_t accumulate = form >> 2;
       LibraryReport report;
-      ASSERT_EQ(torch().gemm(&call, a.data(), b.data(), c.data(), accumulate, &report), kLibraryDone) << report.error;
-      ASSERT_EQ(torch().gemm(&call, a.data(), b.data(), again.data(), accumulate, &report), kLibraryDone);
-      ASSERT_EQ(builtin_library_calls().gemm(&call, a.data(), b.data(), expected.data(), accumulate, &report), kLibraryDone);
+      ASSERT_EQ(torch().gemm(&call, a.data(), b.data(), c.data(), accumulate, &report),
+                kLibraryDone)
+          << report.error;
+      ASSERT_EQ(torch().gemm(&call, a.data(), b.data(), again.data(), accumulate, &report),
+                kLibraryDone);
+      ASSERT_EQ(builtin_library_calls().gemm(&call, a.data(), b.data(), expected.data(), accumulate,
+                                             &report),
+                kLibraryDone);
       EXPECT_EQ(c, again);
-      EXPECT_LT(difference(c, expected), kBound<Sum>) << batch << ' ' << m << ' ' << n << ' ' << k << " form " << form;
+      EXPECT_LT(difference(c, expected), kBound<Sum>)
+          << batch << ' ' << m << ' ' << n << ' ' << k << " form " << form;
     }
   }
 }
@@ -90,11 +111,16 @@ TEST(TorchPlugin, SaysWhenTheProcessorLacksWhatWasAskedFor) {
   const bool found = library.get(failure) != nullptr;
   torch().choose(Math::automatic);
   ASSERT_EQ(found, this_processor().avx512);
-  EXPECT_EQ(failure.message, found ? "" : "the environment variable `PIPER_MATH` is `onednn`, which wants a processor with AVX-512");
+  EXPECT_EQ(
+      failure.message,
+      found
+          ? ""
+          : "the environment variable `PIPER_MATH` is `onednn`, which wants a processor with AVX-512");
 }
 
 TEST(ProductChoice, FollowsTheProcessorAndTheShape) {
-  constexpr Processor kIntel{.intel = true, .avx512 = true}, kOther{.intel = false, .avx512 = true}, kPlain{};
+  constexpr Processor kIntel{.intel = true, .avx512 = true}, kOther{.intel = false, .avx512 = true},
+      kPlain{};
   constexpr ProductLibrary mkl = ProductLibrary::mkl, onednn = ProductLibrary::onednn;
   const struct {
     std::int64_t batch, m, n, k;
@@ -104,14 +130,20 @@ TEST(ProductChoice, FollowsTheProcessorAndTheShape) {
       {1, 512, 1024, 256, PIPER_F32, mkl, onednn, mkl},
       {1, 128, 128, 128, PIPER_F32, mkl, onednn, mkl},
       {8, 128, 128, 32, PIPER_F32, mkl, onednn, mkl},
-      {1, 64, 64, 64, PIPER_F32, mkl, mkl, mkl},          // quicker done than begun
-      {1, 4096, 4096, 1, PIPER_F32, mkl, mkl, mkl},       // thin
-      {4096, 16, 16, 16, PIPER_F32, mkl, mkl, mkl},       // many small ones
+      {1, 64, 64, 64, PIPER_F32, mkl, mkl, mkl},     // quicker done than begun
+      {1, 4096, 4096, 1, PIPER_F32, mkl, mkl, mkl},  // thin
+      {4096, 16, 16, 16, PIPER_F32, mkl, mkl, mkl},  // many small ones
       {1, 512, 1024, 256, PIPER_F64, mkl, mkl, mkl},
   };
   for (const auto& row : rows) {
     for (std::uint32_t form = 0; form < 4; ++form) {
-      const PiperGemm call{.batch = row.batch, .m = row.m, .n = row.n, .k = row.k, .transpose_a = form & 1, .transpose_b = form >> 1, .dtype = row.dtype};
+      const PiperGemm call{.batch = row.batch,
+                           .m = row.m,
+                           .n = row.n,
+                           .k = row.k,
+                           .transpose_a = form & 1,
+                           .transpose_b = form >> 1,
+                           .dtype = row.dtype};
       EXPECT_EQ(choose_product(call, Math::automatic, kIntel), row.intel) << row.m;
       EXPECT_EQ(choose_product(call, Math::automatic, kOther), row.other) << row.m;
       EXPECT_EQ(choose_product(call, Math::automatic, kPlain), row.plain) << row.m;
@@ -122,10 +154,16 @@ TEST(ProductChoice, FollowsTheProcessorAndTheShape) {
 }
 
 TEST(ProductChoice, TheRuleInWordsTellsDifferentChoicesApart) {
-  constexpr Processor kIntel{.intel = true, .avx512 = true}, kOther{.intel = false, .avx512 = true}, kPlain{};
-  const auto words = [](Math math, const Processor& processor) { return std::string(rule_of_products(math, processor)); };
-  for (const Processor& processor : {kIntel, kPlain}) EXPECT_EQ(words(Math::automatic, processor), words(Math::mkl, processor));
-  const std::set<std::string> different = {words(Math::automatic, kOther), words(Math::mkl, kOther), words(Math::onednn, kOther), words(Math::builtin, kOther)};
+  constexpr Processor kIntel{.intel = true, .avx512 = true}, kOther{.intel = false, .avx512 = true},
+      kPlain{};
+  const auto words = [](Math math, const Processor& processor) {
+    return std::string(rule_of_products(math, processor));
+  };
+  for (const Processor& processor : {kIntel, kPlain})
+    EXPECT_EQ(words(Math::automatic, processor), words(Math::mkl, processor));
+  const std::set<std::string> different = {words(Math::automatic, kOther), words(Math::mkl, kOther),
+                                           words(Math::onednn, kOther),
+                                           words(Math::builtin, kOther)};
   EXPECT_EQ(different.size(), 4u);
 }
 
@@ -136,12 +174,19 @@ TEST(ProductChoice, GivesMklTheRowsThatItsCacheHolds) {
     PiperDType dtype;
     std::int64_t rows;
   } cases[] = {
-      {1, 4096, 256, 0, PIPER_F32, 256},  {1, 4096, 1024, 0, PIPER_F32, 256},  {1, 100, 256, 0, PIPER_F32, 100},  {1, 4096, 512, 0, PIPER_F64, 256},
+      {1, 4096, 256, 0, PIPER_F32, 256},   {1, 4096, 1024, 0, PIPER_F32, 256},
+      {1, 100, 256, 0, PIPER_F32, 100},    {1, 4096, 512, 0, PIPER_F64, 256},
       {1, 4096, 1025, 0, PIPER_F32, 4096}, {1, 4096, 513, 0, PIPER_F64, 4096},  // rows too long
-      {2, 4096, 256, 0, PIPER_F32, 4096}, {1, 4096, 256, 1, PIPER_F32, 4096},
+      {2, 4096, 256, 0, PIPER_F32, 4096},  {1, 4096, 256, 1, PIPER_F32, 4096},
   };
   for (const auto& row : cases) {
-    const PiperGemm call{.batch = row.batch, .m = row.m, .n = row.n, .k = 256, .transpose_a = row.transpose_a, .transpose_b = 0, .dtype = row.dtype};
+    const PiperGemm call{.batch = row.batch,
+                         .m = row.m,
+                         .n = row.n,
+                         .k = 256,
+                         .transpose_a = row.transpose_a,
+                         .transpose_b = 0,
+                         .dtype = row.dtype};
     EXPECT_EQ(rows_per_call(call, 1), row.rows) << row.n;
     EXPECT_EQ(rows_per_call(call, 2), row.m) << row.n;
   }
@@ -150,12 +195,19 @@ TEST(ProductChoice, GivesMklTheRowsThatItsCacheHolds) {
 TEST(BuiltinCalls, MultiplyMatricesAsTheDefinitionSays) {
   const std::int64_t batch = 2, m = 5, n = 70, k = 67;
   for (std::uint32_t form = 0; form < 4; ++form) {
-    const PiperGemm call{.batch = batch, .m = m, .n = n, .k = k, .transpose_a = form & 1, .transpose_b = form >> 1, .dtype = PIPER_F64};
+    const PiperGemm call{.batch = batch,
+                         .m = m,
+                         .n = n,
+                         .k = k,
+                         .transpose_a = form & 1,
+                         .transpose_b = form >> 1,
+                         .dtype = PIPER_F64};
     const auto a = numbers<double>(batch * m * k, 1), b = numbers<double>(batch * k * n, 2);
     auto c = numbers<double>(batch * m * n, 3);
     const auto before = c;
     LibraryReport report;
-    ASSERT_EQ(builtin_library_calls().gemm(&call, a.data(), b.data(), c.data(), 1, &report), kLibraryDone);
+    ASSERT_EQ(builtin_library_calls().gemm(&call, a.data(), b.data(), c.data(), 1, &report),
+              kLibraryDone);
     for (std::int64_t at = 0; at < batch * m * n; ++at) {
       const std::int64_t q = at / (m * n), i = at / n % m, j = at % n;
       double sum = before[static_cast<std::size_t>(at)];
@@ -174,11 +226,66 @@ struct AttendCase {
 };
 
 const AttendCase kCases[] = {
-    {"plain", {.batch = 2, .seq = 9, .keys = 9, .heads = 3, .kv_heads = 3, .width = 8, .value_width = 8, .scale = 0.35, .causal = 0, .dtype = PIPER_F32, .form = PIPER_ATTEND_BUILTIN}},
-    {"causal", {.batch = 2, .seq = 130, .keys = 130, .heads = 2, .kv_heads = 2, .width = 16, .value_width = 16, .scale = 0.25, .causal = 1, .dtype = PIPER_F32, .form = PIPER_ATTEND_BUILTIN}},
-    {"cross", {.batch = 1, .seq = 5, .keys = 40, .heads = 2, .kv_heads = 2, .width = 4, .value_width = 4, .scale = 0.5, .causal = 0, .dtype = PIPER_F32, .form = PIPER_ATTEND_BUILTIN}},
-    {"grouped", {.batch = 2, .seq = 17, .keys = 17, .heads = 6, .kv_heads = 2, .width = 8, .value_width = 8, .scale = 0.3, .causal = 1, .dtype = PIPER_F32, .form = PIPER_ATTEND_BUILTIN}},
-    {"wide values", {.batch = 1, .seq = 6, .keys = 6, .heads = 2, .kv_heads = 1, .width = 4, .value_width = 12, .scale = 0.5, .causal = 1, .dtype = PIPER_F32, .form = PIPER_ATTEND_BUILTIN}},
+    {"plain",
+     {.batch = 2,
+      .seq = 9,
+      .keys = 9,
+      .heads = 3,
+      .kv_heads = 3,
+      .width = 8,
+      .value_width = 8,
+      .scale = 0.35,
+      .causal = 0,
+      .dtype = PIPER_F32,
+      .form = PIPER_ATTEND_BUILTIN}},
+    {"causal",
+     {.batch = 2,
+      .seq = 130,
+      .keys = 130,
+      .heads = 2,
+      .kv_heads = 2,
+      .width = 16,
+      .value_width = 16,
+      .scale = 0.25,
+      .causal = 1,
+      .dtype = PIPER_F32,
+      .form = PIPER_ATTEND_BUILTIN}},
+    {"cross",
+     {.batch = 1,
+      .seq = 5,
+      .keys = 40,
+      .heads = 2,
+      .kv_heads = 2,
+      .width = 4,
+      .value_width = 4,
+      .scale = 0.5,
+      .causal = 0,
+      .dtype = PIPER_F32,
+      .form = PIPER_ATTEND_BUILTIN}},
+    {"grouped",
+     {.batch = 2,
+      .seq = 17,
+      .keys = 17,
+      .heads = 6,
+      .kv_heads = 2,
+      .width = 8,
+      .value_width = 8,
+      .scale = 0.3,
+      .causal = 1,
+      .dtype = PIPER_F32,
+      .form = PIPER_ATTEND_BUILTIN}},
+    {"wide values",
+     {.batch = 1,
+      .seq = 6,
+      .keys = 6,
+      .heads = 2,
+      .kv_heads = 1,
+      .width = 4,
+      .value_width = 12,
+      .scale = 0.5,
+      .causal = 1,
+      .dtype = PIPER_F32,
+      .form = PIPER_ATTEND_BUILTIN}},
 };
 
 constexpr std::size_t kCanary = 64;
@@ -188,21 +295,30 @@ void check_attention(const AttendCase& test) {
   SCOPED_TRACE(test.name);
   PiperAttend call = test.call;
   call.dtype = dtype_of<T>();
-  const std::int64_t queries = call.batch * call.seq * call.heads, keys = call.batch * call.keys * call.kv_heads;
-  const auto q = numbers<T>(queries * call.width, 1), k = numbers<T>(keys * call.width, 2), v = numbers<T>(keys * call.value_width, 3);
+  const std::int64_t queries = call.batch * call.seq * call.heads,
+                     keys = call.batch * call.keys * call.kv_heads;
+  const auto q = numbers<T>(queries * call.width, 1), k = numbers<T>(keys * call.width, 2),
+             v = numbers<T>(keys * call.value_width, 3);
   const auto dout = numbers<T>(queries * call.value_width, 4);
   std::vector<unsigned char> workspace(piper_attend_workspace(&call) + kCanary, 0xAB);
   const auto run = [&](const LibraryCalls& library) {
-    std::vector<std::vector<T>> results = {std::vector<T>(static_cast<std::size_t>(queries * call.value_width)), std::vector<T>(q.size()), std::vector<T>(k.size()), std::vector<T>(v.size())};
+    std::vector<std::vector<T>> results = {
+        std::vector<T>(static_cast<std::size_t>(queries * call.value_width)),
+        std::vector<T>(q.size()), std::vector<T>(k.size()), std::vector<T>(v.size())};
     std::vector<Sum> lse(static_cast<std::size_t>(queries));
     LibraryReport report;
-    EXPECT_EQ(library.attend(&call, q.data(), k.data(), v.data(), results[0].data(), lse.data(), workspace.data(), workspace.size() - kCanary, &report), kLibraryDone)
-        << report.error << ' ' << report.value;
-    EXPECT_EQ(library.attend_grad(&call, q.data(), k.data(), v.data(), results[0].data(), lse.data(), dout.data(), results[1].data(),
-                                  results[2].data(), results[3].data(), workspace.data(), workspace.size() - kCanary, &report),
+    EXPECT_EQ(library.attend(&call, q.data(), k.data(), v.data(), results[0].data(), lse.data(),
+                             workspace.data(), workspace.size() - kCanary, &report),
               kLibraryDone)
         << report.error << ' ' << report.value;
-    for (std::size_t i = workspace.size() - kCanary; i < workspace.size(); ++i) EXPECT_EQ(workspace[i], 0xAB);
+    EXPECT_EQ(
+        library.attend_grad(&call, q.data(), k.data(), v.data(), results[0].data(), lse.data(),
+                            dout.data(), results[1].data(), results[2].data(), results[3].data(),
+                            workspace.data(), workspace.size() - kCanary, &report),
+        kLibraryDone)
+        << report.error << ' ' << report.value;
+    for (std::size_t i = workspace.size() - kCanary; i < workspace.size(); ++i)
+      EXPECT_EQ(workspace[i], 0xAB);
     return std::pair(results, lse);
   };
   const auto ours = run(builtin_library_calls()), theirs = run(torch()), again = run(torch());
@@ -215,7 +331,9 @@ void check_attention(const AttendCase& test) {
   std::vector<T> out(static_cast<std::size_t>(queries * call.value_width));
   std::vector<Sum> lse(static_cast<std::size_t>(queries));
   LibraryReport report;
-  EXPECT_EQ(torch().attend(&call, q.data(), k.data(), v.data(), out.data(), lse.data(), workspace.data(), 16, &report), kLibraryOverrun);
+  EXPECT_EQ(torch().attend(&call, q.data(), k.data(), v.data(), out.data(), lse.data(),
+                           workspace.data(), 16, &report),
+            kLibraryOverrun);
   EXPECT_GT(report.value, 0);
 }
 
@@ -228,22 +346,39 @@ TEST(TorchPlugin, Attends) {
 }
 
 TEST(BuiltinCalls, GradientsOfAttentionAreDifferences) {
-  const PiperAttend call{.batch = 1, .seq = 4, .keys = 4, .heads = 4, .kv_heads = 2, .width = 3, .value_width = 2, .scale = 0.6, .causal = 1, .dtype = PIPER_F64, .form = PIPER_ATTEND_BUILTIN};
-  std::vector<std::vector<double>> in = {numbers<double>(48, 1), numbers<double>(24, 2), numbers<double>(16, 3)};
+  const PiperAttend call{.batch = 1,
+                         .seq = 4,
+                         .keys = 4,
+                         .heads = 4,
+                         .kv_heads = 2,
+                         .width = 3,
+                         .value_width = 2,
+                         .scale = 0.6,
+                         .causal = 1,
+                         .dtype = PIPER_F64,
+                         .form = PIPER_ATTEND_BUILTIN};
+  std::vector<std::vector<double>> in = {numbers<double>(48, 1), numbers<double>(24, 2),
+                                         numbers<double>(16, 3)};
   const auto dout = numbers<double>(32, 4);
   std::vector<double> out(32), lse(16), workspace(64);
   LibraryReport report;
   const auto loss = [&] {
-    EXPECT_EQ(builtin_library_calls().attend(&call, in[0].data(), in[1].data(), in[2].data(), out.data(), lse.data(), workspace.data(), 512, &report), kLibraryDone);
+    EXPECT_EQ(
+        builtin_library_calls().attend(&call, in[0].data(), in[1].data(), in[2].data(), out.data(),
+                                       lse.data(), workspace.data(), 512, &report),
+        kLibraryDone);
     double sum = 0;
     for (std::size_t i = 0; i < out.size(); ++i) sum += out[i] * dout[i];
     return sum;
   };
   loss();
-  std::vector<std::vector<double>> grads = {std::vector<double>(48), std::vector<double>(24), std::vector<double>(16)};
+  std::vector<std::vector<double>> grads = {std::vector<double>(48), std::vector<double>(24),
+                                            std::vector<double>(16)};
   const auto kept_out = out, kept_lse = lse;
-  ASSERT_EQ(builtin_library_calls().attend_grad(&call, in[0].data(), in[1].data(), in[2].data(), kept_out.data(), kept_lse.data(), dout.data(),
-                                                grads[0].data(), grads[1].data(), grads[2].data(), workspace.data(), 512, &report),
+  ASSERT_EQ(builtin_library_calls().attend_grad(&call, in[0].data(), in[1].data(), in[2].data(),
+                                                kept_out.data(), kept_lse.data(), dout.data(),
+                                                grads[0].data(), grads[1].data(), grads[2].data(),
+                                                workspace.data(), 512, &report),
             kLibraryDone);
   for (std::size_t t = 0; t < in.size(); ++t) {
     for (std::size_t i = 0; i < in[t].size(); ++i) {
@@ -265,13 +400,21 @@ TEST(TorchPlugin, AProductInSteadyStateAllocatesNothing) {
   for (int i = 0; i < 20; ++i) {
     if (i == 10) before = allocations();
     for (std::uint32_t form = 0; form < 8; ++form) {
-      const PiperGemm call{.batch = 1, .m = 64, .n = 32, .k = 48, .transpose_a = form & 1, .transpose_b = form >> 1 & 1, .dtype = PIPER_F32};
-      ASSERT_EQ(torch().gemm(&call, a.data(), b.data(), c.data(), form >> 2, &report), kLibraryDone);
+      const PiperGemm call{.batch = 1,
+                           .m = 64,
+                           .n = 32,
+                           .k = 48,
+                           .transpose_a = form & 1,
+                           .transpose_b = form >> 1 & 1,
+                           .dtype = PIPER_F32};
+      ASSERT_EQ(torch().gemm(&call, a.data(), b.data(), c.data(), form >> 2, &report),
+                kLibraryDone);
     }
   }
   EXPECT_EQ(allocations() - before, 0u);
   // The count sees LibTorch: a new shape makes views.
-  const PiperGemm other{.batch = 1, .m = 3, .n = 5, .k = 7, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32};
+  const PiperGemm other{
+      .batch = 1, .m = 3, .n = 5, .k = 7, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32};
   ASSERT_EQ(torch().gemm(&other, a.data(), b.data(), c.data(), 0, &report), kLibraryDone);
   EXPECT_GT(allocations() - before, 0u);
 }
@@ -279,23 +422,30 @@ TEST(TorchPlugin, AProductInSteadyStateAllocatesNothing) {
 // LibTorch's threads read it when it is loaded; an existing setting by the user has priority.
 TEST(TorchPlugin, ThreadsThatHelpLookOnlyShortlyForWork) {
   const std::string before = std::getenv("GOMP_SPINCOUNT") ? std::getenv("GOMP_SPINCOUNT") : "";
-  for (const auto& [entry, expected] : {std::pair{"PIPER_THREADS=2", "1000"}, {"OMP_WAIT_POLICY=active", ""}, {"GOMP_SPINCOUNT=7", ""}, {"PIPER_MATH=builtin", ""}}) {
+  for (const auto& [entry, expected] : {std::pair{"PIPER_THREADS=2", "1000"},
+                                        {"OMP_WAIT_POLICY=active", ""},
+                                        {"GOMP_SPINCOUNT=7", ""},
+                                        {"PIPER_MATH=builtin", ""}}) {
     unsetenv("GOMP_SPINCOUNT");
     Options options;
     const char* const environment[] = {entry, nullptr};
     ASSERT_FALSE(options.read_environment(environment));
     const LibrarySwitch library(options);
-    EXPECT_EQ(std::string(std::getenv("GOMP_SPINCOUNT") ? std::getenv("GOMP_SPINCOUNT") : ""), expected) << entry;
+    EXPECT_EQ(std::string(std::getenv("GOMP_SPINCOUNT") ? std::getenv("GOMP_SPINCOUNT") : ""),
+              expected)
+        << entry;
   }
   if (!before.empty()) setenv("GOMP_SPINCOUNT", before.c_str(), 1);
 }
 
 TEST(TorchPlugin, RefusesWithoutAnException) {
-  const PiperGemm call{.batch = 1, .m = 1, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_I64};
+  const PiperGemm call{
+      .batch = 1, .m = 1, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_I64};
   LibraryReport report;
   EXPECT_EQ(torch().gemm(&call, nullptr, nullptr, nullptr, 0, &report), kLibraryError);
   EXPECT_STREQ(report.error, "LibTorch multiplies f32, f64 and bf16");
-  const PiperGemm negative{.batch = 1, .m = -4, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32};
+  const PiperGemm negative{
+      .batch = 1, .m = -4, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32};
   float x = 0;
   EXPECT_EQ(torch().gemm(&negative, &x, &x, &x, 0, &report), kLibraryError);
   EXPECT_STREQ(report.error, "LibTorch refused a matrix product");
@@ -309,8 +459,16 @@ TEST(TorchPlugin, ServesDeviceThreads) {
     const std::uint64_t a = program.allocate<float>(n * n), c = program.allocate<float>(n * n);
     program.compute("F", {}, [=](Step& step) {
       std::fill_n(step.at<float>(a), n * n, 1.0f);
-      const PiperGemm call{.batch = 1, .m = n, .n = n, .k = n, .transpose_a = 0, .transpose_b = 1, .dtype = PIPER_F32};
-      if (step.api->gemm(step.rank, step.action, &call, step.at<float>(a), step.at<float>(a), step.at<float>(c), 0)) return 1;
+      const PiperGemm call{.batch = 1,
+                           .m = n,
+                           .n = n,
+                           .k = n,
+                           .transpose_a = 0,
+                           .transpose_b = 1,
+                           .dtype = PIPER_F32};
+      if (step.api->gemm(step.rank, step.action, &call, step.at<float>(a), step.at<float>(a),
+                         step.at<float>(c), 0))
+        return 1;
       return step.at<float>(c)[n * n - 1] == 64.0f ? 0 : 2;
     });
   }

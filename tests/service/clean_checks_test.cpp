@@ -24,8 +24,11 @@ const std::string kWarns =
     "schedule odd(p: axis, m: int) { require m % 2 == 1; parts(p); split batch into mb: m }\n";
 
 /// The names of the schedules whose keys differ after a text was replaced.
-std::string changed_by(const std::string& from, const std::string& to, const std::string& library = kLibrary, std::vector<lower::Override> values = {}) {
-  const auto keys = [](const std::string& text, const std::string& used, const std::vector<lower::Override>& with) {
+std::string changed_by(const std::string& from, const std::string& to,
+                       const std::string& library = kLibrary,
+                       std::vector<lower::Override> values = {}) {
+  const auto keys = [](const std::string& text, const std::string& used,
+                       const std::vector<lower::Override>& with) {
     source::MemoryFileSystem disk;
     disk.add("net.pipe", text);
     disk.add("lib.pipe", used);
@@ -35,7 +38,8 @@ std::string changed_by(const std::string& from, const std::string& to, const std
     const service::DeclarationTexts texts(program, document->files());
     std::vector<std::pair<std::string, service::CleanChecks::Key>> list;
     for (const sema::Function& function : program.functions) {
-      if (function.sort() == ast::FunctionSort::schedule) list.emplace_back(function.name(), texts.scope_of(function.syntax->range, with).key);
+      if (function.sort() == ast::FunctionSort::schedule)
+        list.emplace_back(function.name(), texts.scope_of(function.syntax->range, with).key);
     }
     return list;
   };
@@ -70,22 +74,29 @@ TEST(CleanChecks, AnEditConcernsWhatMayReadIt) {
       // A name that was a label is a declaration now.
       {"def half", "def stage(n: int) -> int { return n }\ndef half", "parts one two"},
   };
-  for (const Row& row : rows) EXPECT_EQ(changed_by(row.from, row.to), row.changed) << row.from << " -> " << row.to;
-  EXPECT_EQ(changed_by("use lib", "use lib", "def twice(n: int) -> int { return n + n }\n"), "parts one two three");
+  for (const Row& row : rows)
+    EXPECT_EQ(changed_by(row.from, row.to), row.changed) << row.from << " -> " << row.to;
+  EXPECT_EQ(changed_by("use lib", "use lib", "def twice(n: int) -> int { return n + n }\n"),
+            "parts one two three");
   EXPECT_EQ(changed_by("use lib", "use lib", kLibrary, {{"m", "4"}}), "parts one two three");
 }
 
 TEST(CleanChecks, ChecksOfLaterVersionsSayWhatFreshOnesSay) {
   const source::MemoryFileSystem disk;
-  const std::vector<std::string> pieces = {"p", "m", "0", "1", "2 * m", "stage", "pp", "half(m)", "}", "{", "F", "on", "\n", " ", "parts(p)", "mb", "model", "// x\n"};
-  const std::string text = kText.substr(kText.find('\n') + 1) + kWarns +
-                           "model scale(x: tensor[batch, dim: 4]) {\n    weight gain[dim] = ones\n    loss square(x * gain)\n}\n"
-                           "train t = scale() on pair {\n    data: synthetic(batch: 8)\n    optim: sgd(lr: 0.1)\n    steps: 1\n    three(pp, 2)\n}\n";
+  const std::vector<std::string> pieces = {"p",  "m",       "0",        "1",  "2 * m", "stage",
+                                           "pp", "half(m)", "}",        "{",  "F",     "on",
+                                           "\n", " ",       "parts(p)", "mb", "model", "// x\n"};
+  const std::string text =
+      kText.substr(kText.find('\n') + 1) + kWarns +
+      "model scale(x: tensor[batch, dim: 4]) {\n    weight gain[dim] = ones\n    loss square(x * gain)\n}\n"
+      "train t = scale() on pair {\n    data: synthetic(batch: 8)\n    optim: sgd(lr: 0.1)\n    steps: 1\n    three(pp, 2)\n}\n";
   const auto told = [](service::Document& document) {
     std::string all;
     const auto checked = document.check();
-    for (const Diagnostic& each : checked.diagnostics) all += render_json(each, document.files()) + "\n";
-    for (const service::CheckedSchedule& each : *checked.value) all += each.name + " " + each.sizes + "\n";
+    for (const Diagnostic& each : checked.diagnostics)
+      all += render_json(each, document.files()) + "\n";
+    for (const service::CheckedSchedule& each : *checked.value)
+      all += each.name + " " + each.sizes + "\n";
     return all;
   };
   for_each_case(8, [&](Random& random) {
@@ -95,13 +106,15 @@ TEST(CleanChecks, ChecksOfLaterVersionsSayWhatFreshOnesSay) {
     for (int step = 0; step < 12; ++step) {
       if (random.chance(0.4)) edited = text;  // back to a clean text
       for (std::size_t edits = random.below(3); edits > 0; --edits) {
-        const std::size_t begin = random.below(edited.size()), end = std::min(edited.size(), begin + random.below(3));
+        const std::size_t begin = random.below(edited.size()),
+                          end = std::min(edited.size(), begin + random.below(3));
         edited.replace(begin, end - begin, random.pick(pieces));
       }
       workspace.edit("/net.pipe", edited);
       service::Workspace fresh(disk);
       fresh.open("/net.pipe", edited);
-      EXPECT_EQ(told(*workspace.document("/net.pipe")), told(*fresh.document("/net.pipe"))) << edited;
+      EXPECT_EQ(told(*workspace.document("/net.pipe")), told(*fresh.document("/net.pipe")))
+          << edited;
     }
   });
 }
@@ -136,7 +149,8 @@ TEST(CleanChecks, WarningsMoveWithTheText) {
   warning.range = {entry, 12, 15};
   warning.related = {{{used, 3, 4}, "there"}, {{entry, 40, 40}, "here"}};
   warning.fixes = {{"title", {{{entry, 20, 20}, "x"}}}};
-  service::CleanCheck check{"p=4", {warning}, Items{{entry, 10, 20}, {entry, 30, 40}}, {"net.pipe", "lib.pipe"}};
+  service::CleanCheck check{
+      "p=4", {warning}, Items{{entry, 10, 20}, {entry, 30, 40}}, {"net.pipe", "lib.pipe"}};
   SourceTable now;
   now.add("net.pipe", "");
   now.add("other.pipe", "");
@@ -165,17 +179,23 @@ TEST(CleanChecks, ChecksThatWarnAreKept) {
     const auto document = workspace.document("/net.pipe");
     std::string all;
     for (const Diagnostic& each : document->check().diagnostics) {
-      all += std::to_string(each.range.begin) + "-" + std::to_string(each.range.end) + " " + code_text(each.code) + "\n";
+      all += std::to_string(each.range.begin) + "-" + std::to_string(each.range.end) + " " +
+             code_text(each.code) + "\n";
     }
     const sema::Program& program = *document->program().value;
     const service::DeclarationTexts texts(program, document->files());
     const auto kept = clean->find(texts.scope_of(program.functions.front().syntax->range, {}).key);
-    return all + (!kept ? "nothing" : kept->sizes ? "sizes" : std::to_string(kept->diagnostics.size())) + " kept\n";
+    return all +
+           (!kept         ? "nothing"
+            : kept->sizes ? "sizes"
+                          : std::to_string(kept->diagnostics.size())) +
+           " kept\n";
   };
   EXPECT_EQ(told(warns), "9-14 P6111\n1 kept\n");
   EXPECT_EQ(told("// moves\n" + warns), "18-23 P6111\n1 kept\n");
   // An error is being worked on: it is checked at every edit.
-  EXPECT_EQ(told("schedule wrong(p: axis) { split batch into mb: 0 }\n").substr(6), "P3200\nnothing kept\n");
+  EXPECT_EQ(told("schedule wrong(p: axis) { split batch into mb: 0 }\n").substr(6),
+            "P3200\nnothing kept\n");
 }
 
 }  // namespace

@@ -22,8 +22,15 @@ struct Slow {
   std::vector<State> state;
   double now = 0;
 
-  Slow(const Network& of, const Sharing& by) : network(of), sharing(by), start(of.duration.size(), -1), finish(of.duration.size(), -1), seconds(of.duration), bytes(of.duration.size(), 0),
-                                               rate(of.duration.size(), 0), state(of.duration.size(), State::waits) {
+  Slow(const Network& of, const Sharing& by)
+      : network(of),
+        sharing(by),
+        start(of.duration.size(), -1),
+        finish(of.duration.size(), -1),
+        seconds(of.duration),
+        bytes(of.duration.size(), 0),
+        rate(of.duration.size(), 0),
+        state(of.duration.size(), State::waits) {
     for (std::size_t i = 0; i < seconds.size(); ++i) {
       if (moves(i)) seconds[i] = by.transfer[i].latency, bytes[i] = by.transfer[i].bytes;
     }
@@ -33,7 +40,10 @@ struct Slow {
   bool begin_what_can() {
     bool any = false;
     for (std::size_t i = 0; i < state.size(); ++i) {
-      const bool ready = std::none_of(network.links.begin(), network.links.end(), [&](const passes::Link& link) { return link.to == i && state[link.from] != State::over; });
+      const bool ready =
+          std::none_of(network.links.begin(), network.links.end(), [&](const passes::Link& link) {
+            return link.to == i && state[link.from] != State::over;
+          });
       if (state[i] != State::waits || !ready) continue;
       state[i] = State::runs;
       start[i] = now;
@@ -48,7 +58,10 @@ struct Slow {
       rate[i] = 1;
       if (state[i] != State::runs) continue;
       const std::uint32_t rank = sharing.ranks[i].front();
-      const auto beside = [&](std::size_t k) { return state[k] == State::runs && moves(k) && std::count(sharing.ranks[k].begin(), sharing.ranks[k].end(), rank) > 0; };
+      const auto beside = [&](std::size_t k) {
+        return state[k] == State::runs && moves(k) &&
+               std::count(sharing.ranks[k].begin(), sharing.ranks[k].end(), rank) > 0;
+      };
       if (!moves(i)) {
         for (std::size_t k = 0; k < state.size(); ++k) {
           if (beside(k)) rate[i] = 1 / sharing.overlap[rank];
@@ -73,14 +86,18 @@ struct Slow {
       std::erase_if(open, [&](std::size_t i) {
         const Sharing::Transfer& transfer = sharing.transfer[i];
         return rate[i] >= transfer.most * (1 - 1e-12) ||
-               std::any_of(transfer.uses.begin(), transfer.uses.end(), [&](const auto& use) { return left[use.first] <= 1e-12 * sharing.capacity[use.first]; });
+               std::any_of(transfer.uses.begin(), transfer.uses.end(), [&](const auto& use) {
+                 return left[use.first] <= 1e-12 * sharing.capacity[use.first];
+               });
       });
     }
   }
   bool advance() {
     find_rates();
     double step = std::numeric_limits<double>::infinity();
-    const auto left = [&](std::size_t i) { return seconds[i] > 0 ? seconds[i] / rate[i] : bytes[i] > 0 ? bytes[i] / rate[i] : 0; };
+    const auto left = [&](std::size_t i) {
+      return seconds[i] > 0 ? seconds[i] / rate[i] : bytes[i] > 0 ? bytes[i] / rate[i] : 0;
+    };
     for (std::size_t i = 0; i < state.size(); ++i) {
       if (state[i] == State::runs) step = std::min(step, left(i));
     }
@@ -102,7 +119,9 @@ struct Slow {
 TEST(FairSharing, IsTheDefinition) {
   for (unsigned seed = 1; seed <= 300; ++seed) {
     std::mt19937 random(seed);
-    const auto number = [&](std::uint32_t least, std::uint32_t most) { return least + static_cast<std::uint32_t>(random() % (most - least + 1)); };
+    const auto number = [&](std::uint32_t least, std::uint32_t most) {
+      return least + static_cast<std::uint32_t>(random() % (most - least + 1));
+    };
     // Small whole numbers, so that much ends at one time.
     Network network;
     Sharing sharing;
@@ -115,11 +134,15 @@ TEST(FairSharing, IsTheDefinition) {
       Sharing::Transfer transfer;
       std::vector<std::uint32_t> on = {number(0, ranks - 1)};
       if (moves) {
-        transfer = {number(0, 2) / 2.0, static_cast<double>(number(0, 12)), static_cast<double>(number(1, 12)), {}};
+        transfer = {number(0, 2) / 2.0,
+                    static_cast<double>(number(0, 12)),
+                    static_cast<double>(number(1, 12)),
+                    {}};
         for (std::uint32_t l = 0; l < links; ++l) {
           if (number(0, 1) == 0) transfer.uses.emplace_back(l, number(1, 2));
         }
-        if (const std::uint32_t other = number(0, ranks - 1); other != on.front()) on.push_back(other);
+        if (const std::uint32_t other = number(0, ranks - 1); other != on.front())
+          on.push_back(other);
       }
       sharing.transfer.push_back(transfer);
       sharing.ranks.push_back(on);

@@ -19,14 +19,17 @@ bool is_syntax(Code code) { return static_cast<int>(code) < 2000; }
 using Places = std::set<std::pair<std::uint32_t, Code>>;
 
 /// The diagnostics of a text: of the syntax alone, or of the whole check.
-std::vector<Diagnostic> diagnostics_of(const std::string& path, const std::string& text, bool syntax) {
+std::vector<Diagnostic> diagnostics_of(const std::string& path, const std::string& text,
+                                       bool syntax) {
   const source::RealFileSystem disk;
   Workspace workspace(disk);
   workspace.open(path, text);
   const auto document = workspace.document(path);
-  std::vector<Diagnostic> found = syntax ? document->syntax().diagnostics : document->check().diagnostics;
+  std::vector<Diagnostic> found =
+      syntax ? document->syntax().diagnostics : document->check().diagnostics;
   std::erase_if(found, [&](const Diagnostic& each) {
-    return !each.range.valid() || document->files().name(each.range.file) != path || each.code == Code::errors_not_shown;
+    return !each.range.valid() || document->files().name(each.range.file) != path ||
+           each.code == Code::errors_not_shown;
   });
   return found;
 }
@@ -44,16 +47,22 @@ std::size_t check_fixes(const std::string& path, const std::string& text, bool s
   for (const Diagnostic& diagnostic : before) {
     for (const Fix& fix : diagnostic.fixes) {
       if (is_syntax(diagnostic.code) != syntax) continue;
-      SCOPED_TRACE(path + ": " + code_text(diagnostic.code) + " at byte " + std::to_string(diagnostic.range.begin) + ": " + diagnostic.message + "; " + fix.title);
+      SCOPED_TRACE(path + ": " + code_text(diagnostic.code) + " at byte " +
+                   std::to_string(diagnostic.range.begin) + ": " + diagnostic.message + "; " +
+                   fix.title);
       const std::string fixed = apply_fix(text, diagnostic.range.file, fix);
       EXPECT_NE(fixed, text);
       EXPECT_FALSE(fix.title.empty());
       if (!syntax) {
-        EXPECT_LE(diagnostics_of(path, fixed, true).size(), diagnostics_of(path, text, true).size()) << "it breaks the syntax";
+        EXPECT_LE(diagnostics_of(path, fixed, true).size(), diagnostics_of(path, text, true).size())
+            << "it breaks the syntax";
       }
       for (const auto& [begin, code] : places_of(diagnostics_of(path, fixed, syntax))) {
-        EXPECT_FALSE(begin == diagnostic.range.begin && code == diagnostic.code) << "it is still there";
-        EXPECT_TRUE(!syntax || code == Code::unclosed_bracket || begin >= diagnostic.range.begin || known.contains({begin, code})) << "new: " << code_text(code) << " at byte " << begin;
+        EXPECT_FALSE(begin == diagnostic.range.begin && code == diagnostic.code)
+            << "it is still there";
+        EXPECT_TRUE(!syntax || code == Code::unclosed_bracket || begin >= diagnostic.range.begin ||
+                    known.contains({begin, code}))
+            << "new: " << code_text(code) << " at byte " << begin;
       }
       ++checked;
     }
@@ -64,9 +73,12 @@ std::size_t check_fixes(const std::string& path, const std::string& text, bool s
 /// The minimum number of fixes in the goldens; a file without one needs none.
 const auto check_file = [](const test::FileTest& test) {
   const std::string source = test::parse_annotated(test.text).source;
-  const std::size_t checked = check_fixes(test.path, source, true) + check_fixes(test.path, source, false);
+  const std::size_t checked =
+      check_fixes(test.path, source, true) + check_fixes(test.path, source, false);
   static const std::map<std::string, std::size_t> kAtLeast = {
-      {"tests/frontend/testdata/parse/errors/foreign.pipe", 2}, {"tests/frontend/testdata/parse/errors/foreign_values.pipe", 5}, {"tests/frontend/testdata/parse/errors/misspelt_keywords.pipe", 3},
+      {"tests/frontend/testdata/parse/errors/foreign.pipe", 2},
+      {"tests/frontend/testdata/parse/errors/foreign_values.pipe", 5},
+      {"tests/frontend/testdata/parse/errors/misspelt_keywords.pipe", 3},
       {"tests/frontend/testdata/sema/errors/names.pipe", 3}};
   if (const auto row = kAtLeast.find(test.path); row != kAtLeast.end()) {
     EXPECT_GE(checked, row->second);
@@ -112,7 +124,8 @@ TEST(Fixes, AreWhatTheHintSays) {
     for (const Diagnostic& diagnostic : diagnostics_of("a.pipe", text, true)) {
       if (diagnostic.code != row.code) continue;
       ASSERT_EQ(diagnostic.fixes.size(), 1u) << diagnostic.message;
-      EXPECT_EQ(apply_fix(text, diagnostic.range.file, diagnostic.fixes[0]), head + row.fixed + tail);
+      EXPECT_EQ(apply_fix(text, diagnostic.range.file, diagnostic.fixes[0]),
+                head + row.fixed + tail);
       offered = true;
     }
     EXPECT_TRUE(offered);
@@ -120,9 +133,12 @@ TEST(Fixes, AreWhatTheHintSays) {
 }
 
 TEST(Fixes, AreNotOfferedWhereSeveralThingsMayBeMeant) {
-  for (const char* statement : {"let y = a ** 2", "let y = mb[0...3]", "let y = mb[:4]", "x += ", "let y = a ? 1 : 2", "let n = \"open"}) {
-    const std::string text = std::string("def f(a: int, b: int) -> int {\n    ") + statement + "\n    return a\n}\n";
-    for (const Diagnostic& diagnostic : diagnostics_of("a.pipe", text, true)) EXPECT_TRUE(diagnostic.fixes.empty()) << statement;
+  for (const char* statement : {"let y = a ** 2", "let y = mb[0...3]", "let y = mb[:4]",
+                                "x += ", "let y = a ? 1 : 2", "let n = \"open"}) {
+    const std::string text =
+        std::string("def f(a: int, b: int) -> int {\n    ") + statement + "\n    return a\n}\n";
+    for (const Diagnostic& diagnostic : diagnostics_of("a.pipe", text, true))
+      EXPECT_TRUE(diagnostic.fixes.empty()) << statement;
   }
 }
 
@@ -133,10 +149,12 @@ TEST(Fixes, AreInJson) {
   const auto document = workspace.document("a.pipe");
   const auto program = document->program();
   ASSERT_EQ(program.diagnostics.size(), 1u);
-  EXPECT_NE(render_json(program.diagnostics, document->files())
-                .find("\"fixes\":[{\"title\":\"replace `coun` by `count`\",\"edits\":[{\"file\":\"a.pipe\",\"start\":{\"line\":1,\"column\":35},\"end\":{\"line\":1,"
-                      "\"column\":39},\"text\":\"count\"}]}]"),
-            std::string::npos)
+  EXPECT_NE(
+      render_json(program.diagnostics, document->files())
+          .find(
+              "\"fixes\":[{\"title\":\"replace `coun` by `count`\",\"edits\":[{\"file\":\"a.pipe\",\"start\":{\"line\":1,\"column\":35},\"end\":{\"line\":1,"
+              "\"column\":39},\"text\":\"count\"}]}]"),
+      std::string::npos)
       << render_json(program.diagnostics, document->files());
 }
 

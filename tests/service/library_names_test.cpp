@@ -14,16 +14,39 @@ namespace {
 
 TEST(LibraryNames, TheFieldsNamesAreFound) {
   const std::pair<const char*, const char*> rows[] = {
-      {"gpipe", "gpipe"}, {"GPipe", "gpipe"}, {"fill-drain", "gpipe"}, {"1f1b", "one_f_one_b"}, {"1F1B", "one_f_one_b"}, {"PipeDream-Flush", "one_f_one_b"},
-      {"dapple", "one_f_one_b"}, {"interleaved 1f1b", "interleaved"}, {"Interleaved1F1B", "interleaved"}, {"interleaved-1f1b", "interleaved"}, {"vpp", "interleaved"},
-      {"zb-h1", "zb_h1"}, {"zbh1", "zb_h1"}, {"ZB1P", "zb_h1"}, {"zero bubble", "zb_h1"}, {"zb-v", "zbv"}, {"ZBV", "zbv"}, {"ZBVZeroBubble", "zbv"},
-      {"dualpipe", "dual_pipe"}, {"DualPipe", "dual_pipe"}, {"dualpipev", "dual_pipe_v"}, {"dual-pipe-v", "dual_pipe_v"}, {"fsdp", "zero"}, {"ZeRO-3", "zero"},
+      {"gpipe", "gpipe"},
+      {"GPipe", "gpipe"},
+      {"fill-drain", "gpipe"},
+      {"1f1b", "one_f_one_b"},
+      {"1F1B", "one_f_one_b"},
+      {"PipeDream-Flush", "one_f_one_b"},
+      {"dapple", "one_f_one_b"},
+      {"interleaved 1f1b", "interleaved"},
+      {"Interleaved1F1B", "interleaved"},
+      {"interleaved-1f1b", "interleaved"},
+      {"vpp", "interleaved"},
+      {"zb-h1", "zb_h1"},
+      {"zbh1", "zb_h1"},
+      {"ZB1P", "zb_h1"},
+      {"zero bubble", "zb_h1"},
+      {"zb-v", "zbv"},
+      {"ZBV", "zbv"},
+      {"ZBVZeroBubble", "zbv"},
+      {"dualpipe", "dual_pipe"},
+      {"DualPipe", "dual_pipe"},
+      {"dualpipev", "dual_pipe_v"},
+      {"dual-pipe-v", "dual_pipe_v"},
+      {"fsdp", "zero"},
+      {"ZeRO-3", "zero"},
   };
   const source::MemoryFileSystem files;
   Compilation compilation(files);
-  for (const auto& [word, name] : rows) EXPECT_EQ(compilation.library_schedule_called(word), name) << word;
-  for (const char* word : {"", "-", "2f2b", "alternate", "pipe"}) EXPECT_EQ(compilation.library_schedule_called(word), std::nullopt) << word;
-  for (const std::string& name : compilation.library_schedules()) EXPECT_EQ(compilation.library_schedule_called(name), name);
+  for (const auto& [word, name] : rows)
+    EXPECT_EQ(compilation.library_schedule_called(word), name) << word;
+  for (const char* word : {"", "-", "2f2b", "alternate", "pipe"})
+    EXPECT_EQ(compilation.library_schedule_called(word), std::nullopt) << word;
+  for (const std::string& name : compilation.library_schedules())
+    EXPECT_EQ(compilation.library_schedule_called(name), name);
 }
 
 using Sizes = std::map<std::string, std::string>;
@@ -69,18 +92,21 @@ TEST(LegalSizes, EachRefusalOffersSizesThatAreAccepted) {
       for (int m = 1; m <= 13; ++m) {
         Sizes sizes;
         for (const Declared::Parameter& parameter : declared->parameters) {
-          if (!parameter.has_default) sizes[parameter.name] = std::to_string(parameter.is_axis ? p : m);
+          if (!parameter.has_default)
+            sizes[parameter.name] = std::to_string(parameter.is_axis ? p : m);
           if (parameter.name == "stage") sizes[parameter.name] = std::to_string(m);
         }
         const Diagnostic diagnostic = refusal(schedule, sizes);
         if (diagnostic.message.empty()) continue;
         ++refused;
         const std::vector<Sizes> offers = offered(diagnostic.hint);
-        EXPECT_FALSE(offers.empty()) << schedule << " p=" << p << " m=" << m << " " << diagnostic.message << " " << diagnostic.hint;
+        EXPECT_FALSE(offers.empty()) << schedule << " p=" << p << " m=" << m << " "
+                                     << diagnostic.message << " " << diagnostic.hint;
         for (const Sizes& offer : offers) {
           Sizes changed = sizes;
           for (const auto& [name, value] : offer) changed[name] = value;
-          EXPECT_EQ(refusal(schedule, changed).message, "") << schedule << " p=" << p << " m=" << m << " " << diagnostic.hint;
+          EXPECT_EQ(refusal(schedule, changed).message, "")
+              << schedule << " p=" << p << " m=" << m << " " << diagnostic.hint;
         }
       }
     }
@@ -89,12 +115,18 @@ TEST(LegalSizes, EachRefusalOffersSizesThatAreAccepted) {
 }
 
 TEST(LegalSizes, TheNearestAreOffered) {
-  const auto hint = [](const char* schedule, const Sizes& sizes) { return refusal(schedule, sizes).hint; };
-  EXPECT_EQ(hint("interleaved", {{"p", "4"}, {"m", "6"}}), "the nearest that `interleaved` accepts: `group` = 6, `m` = 4 or `m` = 8");
-  EXPECT_EQ(hint("interleaved", {{"p", "4"}, {"m", "8"}, {"group", "3"}}), "the nearest that `interleaved` accepts: `group` = 4");
+  const auto hint = [](const char* schedule, const Sizes& sizes) {
+    return refusal(schedule, sizes).hint;
+  };
+  EXPECT_EQ(hint("interleaved", {{"p", "4"}, {"m", "6"}}),
+            "the nearest that `interleaved` accepts: `group` = 6, `m` = 4 or `m` = 8");
+  EXPECT_EQ(hint("interleaved", {{"p", "4"}, {"m", "8"}, {"group", "3"}}),
+            "the nearest that `interleaved` accepts: `group` = 4");
   EXPECT_EQ(hint("zb_h1", {{"p", "4"}, {"m", "3"}}), "the nearest that `zb_h1` accepts: `m` = 4");
-  EXPECT_EQ(hint("dual_pipe", {{"p", "3"}, {"m", "8"}}), "the nearest that `dual_pipe` accepts: `p` = 2 or `p` = 4");
-  EXPECT_EQ(hint("dual_pipe", {{"p", "3"}, {"m", "5"}}), "the nearest that `dual_pipe` accepts: `p` = 2 with `m` = 4 or `p` = 2 with `m` = 6");
+  EXPECT_EQ(hint("dual_pipe", {{"p", "3"}, {"m", "8"}}),
+            "the nearest that `dual_pipe` accepts: `p` = 2 or `p` = 4");
+  EXPECT_EQ(hint("dual_pipe", {{"p", "3"}, {"m", "5"}}),
+            "the nearest that `dual_pipe` accepts: `p` = 2 with `m` = 4 or `p` = 2 with `m` = 6");
 }
 
 }  // namespace

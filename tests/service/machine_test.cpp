@@ -26,7 +26,8 @@ constexpr double kExact = 1e-9;
 /// A program, or a schedule of the library by itself, planned.
 class Planned {
  public:
-  Planned(const std::string& input, std::vector<lower::Override> sizes, const std::string& text = "") {
+  Planned(const std::string& input, std::vector<lower::Override> sizes,
+          const std::string& text = "") {
     if (!text.empty()) files_.add(input, text);
     compilation_.emplace(files_, std::move(sizes));
     sink_.emplace(compilation_->context().locations);
@@ -38,7 +39,8 @@ class Planned {
   DiagnosticSink& sink() { return *sink_; }
   /// With links that are named after no axis free, and all other work too.
   passes::ActionCosts costs(double f, double b) const {
-    passes::ActionCosts costs = passes::action_costs(*dag_, {.bytes = 1e30, .latency = 0, .bandwidth = 1e30});
+    passes::ActionCosts costs =
+        passes::action_costs(*dag_, {.bytes = 1e30, .latency = 0, .bandwidth = 1e30});
     for (std::size_t body = 0; body < dag_->bodies.size(); ++body) {
       const std::string_view name = dag_->context->text(dag_->bodies[body].name);
       costs.body[body] = name.ends_with(".F") ? f : name.ends_with(".B") ? b : 0;
@@ -47,7 +49,8 @@ class Planned {
   }
   Machine machine() const {
     Machine machine{"lab", {}, {}};
-    for (const MeshAxis& axis : dag_->mesh.axes) machine.axes.push_back({std::string(dag_->context->text(axis.name)), axis.size, {}});
+    for (const MeshAxis& axis : dag_->mesh.axes)
+      machine.axes.push_back({std::string(dag_->context->text(axis.name)), axis.size, {}});
     return machine;
   }
 
@@ -58,7 +61,9 @@ class Planned {
   std::optional<dag::Dag> dag_;
 };
 
-std::vector<lower::Override> sizes(int p, int m) { return {{"p", std::to_string(p)}, {"m", std::to_string(m)}}; }
+std::vector<lower::Override> sizes(int p, int m) {
+  return {{"p", std::to_string(p)}, {"m", std::to_string(m)}};
+}
 
 MachineDevice device_at(const Machine& machine, std::size_t axis, int coordinate) {
   MachineDevice device;
@@ -71,7 +76,8 @@ MachineDevice device_at(const Machine& machine, std::size_t axis, int coordinate
 double work_end(const Timeline& timeline) {
   double end = 0;
   for (std::size_t entry = 0; entry < timeline.size(); ++entry) {
-    if (dag::runs_body(timeline.operation_of(static_cast<std::uint32_t>(entry)).kind)) end = std::max(end, timeline.finish[entry]);
+    if (dag::runs_body(timeline.operation_of(static_cast<std::uint32_t>(entry)).kind))
+      end = std::max(end, timeline.finish[entry]);
   }
   return end;
 }
@@ -80,18 +86,21 @@ double work_end(const Timeline& timeline) {
 
 /// For orders alone, without reused buffers: all data edges take c. A plan waits at most once per
 /// message for a buffer that a message still reads.
-void expect_with_messages(const std::string& schedule, int p, int m, double f, double b, double c, double expected) {
+void expect_with_messages(const std::string& schedule, int p, int m, double f, double b, double c,
+                          double expected) {
   Planned planned(schedule, sizes(p, m));
   DiagnosticSink& sink = planned.sink();
   const auto orders = passes::simulate_operations(planned.dag(), {.f = f, .b = b, .p2p = c}, sink);
   ASSERT_TRUE(orders);
-  EXPECT_NEAR(orders->makespan, expected, kExact * m) << schedule << " " << p << " " << m << " " << c;
+  EXPECT_NEAR(orders->makespan, expected, kExact * m)
+      << schedule << " " << p << " " << m << " " << c;
   passes::ActionCosts costs = planned.costs(f, b);
   costs.machine = planned.machine();
   costs.machine->axes[0].link = MachineLink{.latency = c, .bandwidth = 1e30};
   const double end = work_end(passes::simulate_actions(planned.dag(), costs));
   EXPECT_GE(end, expected - kExact * m) << schedule << " " << p << " " << m << " " << c;
-  EXPECT_LE(end, expected + 2 * (m - 1) * c + kExact * m) << schedule << " " << p << " " << m << " " << c;
+  EXPECT_LE(end, expected + 2 * (m - 1) * c + kExact * m)
+      << schedule << " " << p << " " << m << " " << c;
 }
 
 TEST(Machine, GPipeWithMessages) {
@@ -110,7 +119,8 @@ TEST(Machine, OneFOneBWithMessages) {
   for (int p = 2; p <= 6; ++p) {
     for (const int m : {1, 2, 3, 8, 13}) {
       for (const double c : {0.0, 0.5, 1.0}) {
-        expect_with_messages("one_f_one_b", p, m, 3, 5, c, (m + p - 1) * 8 + 2 * c * (p - 1 + m - 1 - (m + p - 2) / p));
+        expect_with_messages("one_f_one_b", p, m, 3, 5, c,
+                             (m + p - 1) * 8 + 2 * c * (p - 1 + m - 1 - (m + p - 2) / p));
       }
     }
   }
@@ -127,13 +137,17 @@ TEST(Machine, ASlowDeviceInAnEvenPipeline) {
           const Planned planned(name, sizes(p, m));
           passes::ActionCosts costs = planned.costs(1, 2);
           costs.machine = planned.machine();
-          costs.machine->devices = {device_at(*costs.machine, 0, -1), device_at(*costs.machine, 0, slow)};
+          costs.machine->devices = {device_at(*costs.machine, 0, -1),
+                                    device_at(*costs.machine, 0, slow)};
           costs.machine->devices[0].speed = 1;
           costs.machine->devices[1].speed = speed;
           const Timeline timeline = passes::simulate_actions(planned.dag(), costs);
-          const double drained = std::string(name) == "gpipe" ? behind * 3.0 : behind * std::max(0.0, 3.0 - 1 / speed);
-          EXPECT_NEAR(work_end(timeline), slow * 3.0 + m * 3.0 / speed + drained, kExact * m) << name << " " << p << " " << slow;
-          EXPECT_NEAR(timeline.ranks[static_cast<std::size_t>(slow)].work, m * 3.0 / speed, kExact * m);
+          const double drained =
+              std::string(name) == "gpipe" ? behind * 3.0 : behind * std::max(0.0, 3.0 - 1 / speed);
+          EXPECT_NEAR(work_end(timeline), slow * 3.0 + m * 3.0 / speed + drained, kExact * m)
+              << name << " " << p << " " << slow;
+          EXPECT_NEAR(timeline.ranks[static_cast<std::size_t>(slow)].work, m * 3.0 / speed,
+                      kExact * m);
         }
       }
     }
@@ -180,9 +194,12 @@ train net = tasks(features: 8) on grid {
 }
 )";
 
-std::string ring_of(const std::string& axes, const std::string& strategy, const std::string& optimizer = "sgd(lr: 0.1)") {
-  return "use std.models.mlp\nuse std.schedules.gpipe\nmesh grid(" + axes + ")\ntrain net = mlp(layers: 2, features: 64, hidden: 64, classes: 4) on grid {\n" +
-         "    data:  synthetic(batch: 48, classes: 4)\n    optim: " + optimizer + "\n    steps: 1\n    " + strategy + "\n}\n";
+std::string ring_of(const std::string& axes, const std::string& strategy,
+                    const std::string& optimizer = "sgd(lr: 0.1)") {
+  return "use std.models.mlp\nuse std.schedules.gpipe\nmesh grid(" + axes +
+         ")\ntrain net = mlp(layers: 2, features: 64, hidden: 64, classes: 4) on grid {\n" +
+         "    data:  synthetic(batch: 48, classes: 4)\n    optim: " + optimizer +
+         "\n    steps: 1\n    " + strategy + "\n}\n";
 }
 
 /// That actions of a kind take on the first rank, together.
@@ -191,7 +208,8 @@ double seconds_of(const Timeline& timeline, dag::NodeKind kind, std::string_view
   for (const Timeline::Lane& lane : timeline.lanes_of(timeline.ranks[0])) {
     for (std::uint32_t entry = lane.first; entry < lane.end; ++entry) {
       const Timeline::Operation& operation = timeline.operation_of(entry);
-      if (operation.kind == kind && timeline.label(operation).find(named) != std::string::npos) seconds += timeline.finish[entry] - timeline.start[entry];
+      if (operation.kind == kind && timeline.label(operation).find(named) != std::string::npos)
+        seconds += timeline.finish[entry] - timeline.start[entry];
     }
   }
   return seconds;
@@ -213,8 +231,10 @@ TEST(Machine, ReplicasThatDoNotDifferAreSimulatedOnce) {
   costs.machine->devices[0].speed = 0.5;
   const Timeline slow = passes::simulate_actions(planned.dag(), costs);
   ASSERT_EQ(slow.ranks.size(), 4u);
-  const std::vector<std::pair<std::string, std::uint64_t>> expected = {{"pp0.dp0", 3}, {"pp0.dp2", 1}, {"pp1.dp0", 3}, {"pp1.dp2", 1}};
-  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(std::pair(slow.ranks[i].name, slow.ranks[i].replicas), expected[i]);
+  const std::vector<std::pair<std::string, std::uint64_t>> expected = {
+      {"pp0.dp0", 3}, {"pp0.dp2", 1}, {"pp1.dp0", 3}, {"pp1.dp2", 1}};
+  for (std::size_t i = 0; i < 4; ++i)
+    EXPECT_EQ(std::pair(slow.ranks[i].name, slow.ranks[i].replicas), expected[i]);
   EXPECT_NEAR(slow.ranks[1].work, 2 * slow.ranks[0].work, kExact);
   // The gradients of all are there when the slowest has its own.
   EXPECT_NEAR(slow.makespan, 2 * plain.makespan, 1e-6);
@@ -242,7 +262,10 @@ TEST(Machine, SharedLinksAreDividedEvenly) {
 /// Copies to the memory of the host and back run at the bandwidth of the device's `host`, whatever
 /// the links of the axes.
 TEST(Machine, CopiesToTheHostHaveABandwidthOfTheirOwn) {
-  const Planned planned("net.pipe", {}, std::string(kReplicated).insert(std::string(kReplicated).rfind('}'), "    offload model mb[0..2] with window: 1\n"));
+  const Planned planned("net.pipe", {},
+                        std::string(kReplicated)
+                            .insert(std::string(kReplicated).rfind('}'),
+                                    "    offload model mb[0..2] with window: 1\n"));
   passes::ActionCosts costs = planned.costs(1, 2);
   costs.rates.latency = 0;
   costs.rates.bandwidth = 5e8;
@@ -257,7 +280,8 @@ TEST(Machine, CopiesToTheHostHaveABandwidthOfTheirOwn) {
     for (const Timeline::Lane& lane : timeline.lanes) {
       for (std::uint32_t entry = lane.first; entry < lane.end; ++entry) {
         if (!dag::copies_to_or_from_host(timeline.operation_of(entry).kind)) continue;
-        (timeline.ranks[lane.rank].name.starts_with("pp0") ? seconds.first : seconds.second) += timeline.finish[entry] - timeline.start[entry];
+        (timeline.ranks[lane.rank].name.starts_with("pp0") ? seconds.first : seconds.second) +=
+            timeline.finish[entry] - timeline.start[entry];
       }
     }
     return seconds;
@@ -276,7 +300,8 @@ TEST(Machine, NeighboursOnASharedLinkAreOneClassWhereAllAreAlike) {
   using Classes = std::vector<std::pair<std::string, std::uint64_t>>;
   const auto classes = [](const Planned& planned, const passes::ActionCosts& costs) {
     Classes found;
-    for (const Timeline::Rank& rank : passes::simulate_actions(planned.dag(), costs).ranks) found.emplace_back(rank.name, rank.replicas);
+    for (const Timeline::Rank& rank : passes::simulate_actions(planned.dag(), costs).ranks)
+      found.emplace_back(rank.name, rank.replicas);
     return found;
   };
   const Planned replicated("net.pipe", {}, kReplicated);
@@ -285,7 +310,12 @@ TEST(Machine, NeighboursOnASharedLinkAreOneClassWhereAllAreAlike) {
   costs.machine->devices = {device_at(*costs.machine, 1, 2)};
   costs.machine->devices[0].speed = 0.5;
   costs.machine->axes[1].link = MachineLink{.latency = 0, .bandwidth = 1e6, .shared = 2};
-  EXPECT_EQ(classes(replicated, costs), (Classes{{"pp0.dp0", 2}, {"pp0.dp2", 1}, {"pp0.dp3", 1}, {"pp1.dp0", 2}, {"pp1.dp2", 1}, {"pp1.dp3", 1}}));
+  EXPECT_EQ(classes(replicated, costs), (Classes{{"pp0.dp0", 2},
+                                                 {"pp0.dp2", 1},
+                                                 {"pp0.dp3", 1},
+                                                 {"pp1.dp0", 2},
+                                                 {"pp1.dp2", 1},
+                                                 {"pp1.dp3", 1}}));
 
   const Planned nested("nested.pipe", {}, kNested);
   costs = nested.costs(1, 2);
@@ -297,7 +327,8 @@ TEST(Machine, NeighboursOnASharedLinkAreOneClassWhereAllAreAlike) {
 
 /// If devices differ on two axes, each sends when its own work is done, whatever its neighbours do.
 TEST(Machine, MessagesOfUnequalReplicasAreApart) {
-  const Planned planned("net.pipe", {}, ring_of("pp: 2, x: 2, y: 2", "gpipe(pp, 2)\n    replicate model over x, y"));
+  const Planned planned(
+      "net.pipe", {}, ring_of("pp: 2, x: 2, y: 2", "gpipe(pp, 2)\n    replicate model over x, y"));
   passes::ActionCosts costs = planned.costs(1, 2);
   costs.machine = planned.machine();
   costs.machine->devices = {device_at(*costs.machine, 1, 1), device_at(*costs.machine, 2, 1)};
@@ -307,11 +338,16 @@ TEST(Machine, MessagesOfUnequalReplicasAreApart) {
   ASSERT_EQ(timeline.ranks.size(), 8u);
   for (const Timeline::Rank& rank : timeline.ranks) {
     const Timeline::Lane& lane = timeline.lanes_of(rank)[0];
-    const auto first = std::find_if(timeline.operation.begin() + lane.first, timeline.operation.begin() + lane.end,
-                                    [&](std::uint32_t operation) { return dag::runs_body(timeline.operations[operation].kind); });
+    const auto first =
+        std::find_if(timeline.operation.begin() + lane.first, timeline.operation.begin() + lane.end,
+                     [&](std::uint32_t operation) {
+                       return dag::runs_body(timeline.operations[operation].kind);
+                     });
     // of a forward
     const double seconds = rank.name.ends_with("y1") ? 4 : rank.name.ends_with("x1.y0") ? 2 : 1;
-    EXPECT_NEAR(timeline.start[static_cast<std::size_t>(first - timeline.operation.begin())], rank.name.starts_with("pp0") ? 0 : seconds, 1e-6) << rank.name;
+    EXPECT_NEAR(timeline.start[static_cast<std::size_t>(first - timeline.operation.begin())],
+                rank.name.starts_with("pp0") ? 0 : seconds, 1e-6)
+        << rank.name;
   }
 }
 
@@ -326,9 +362,13 @@ TEST(Machine, ARingOverTwoAxesIsAsSlowAsTheSlowerLink) {
       costs.machine->axes[1].link = MachineLink{.latency = b, .bandwidth = slow};
       const Timeline timeline = passes::simulate_actions(planned.dag(), costs);
       double parameters = 0;
-      for (const dag::Buffer& buffer : planned.dag().plan->roles[0].buffers) parameters += buffer.cls == dag::BufferClass::parameters ? static_cast<double>(buffer.bytes) : 0;
+      for (const dag::Buffer& buffer : planned.dag().plan->roles[0].buffers)
+        parameters +=
+            buffer.cls == dag::BufferClass::parameters ? static_cast<double>(buffer.bytes) : 0;
       const double sent = 2 * 5 * parameters / 6 / std::min(fast, slow);
-      EXPECT_NEAR(seconds_of(timeline, dag::NodeKind::all_reduce, "model"), 2 * 5 * std::max(a, b) + sent, 0.02 * sent + 1e-6) << a << " " << b;
+      EXPECT_NEAR(seconds_of(timeline, dag::NodeKind::all_reduce, "model"),
+                  2 * 5 * std::max(a, b) + sent, 0.02 * sent + 1e-6)
+          << a << " " << b;
     }
   }
 }
@@ -339,10 +379,16 @@ TEST(Machine, ShardedStateTakesItsPartOfTheTime) {
   for (const int k : {2, 4}) {
     const auto seconds = [&](int zero) {
       const Planned planned("net.pipe", {},
-                            ring_of("pp: 1, dp: " + std::to_string(k), "replicate model over dp with zero: " + std::to_string(zero) + "\n    offload model with what: optimizer", "adamw(lr: 0.1)"));
-      passes::ActionCosts costs = passes::action_costs(planned.dag(), {.bytes = 1e6, .latency = 0, .bandwidth = 1e6});
+                            ring_of("pp: 1, dp: " + std::to_string(k),
+                                    "replicate model over dp with zero: " + std::to_string(zero) +
+                                        "\n    offload model with what: optimizer",
+                                    "adamw(lr: 0.1)"));
+      passes::ActionCosts costs =
+          passes::action_costs(planned.dag(), {.bytes = 1e6, .latency = 0, .bandwidth = 1e6});
       const Timeline timeline = passes::simulate_actions(planned.dag(), costs);
-      return std::array{seconds_of(timeline, dag::NodeKind::update), seconds_of(timeline, dag::NodeKind::fetch), seconds_of(timeline, dag::NodeKind::offload)};
+      return std::array{seconds_of(timeline, dag::NodeKind::update),
+                        seconds_of(timeline, dag::NodeKind::fetch),
+                        seconds_of(timeline, dag::NodeKind::offload)};
     };
     const auto whole = seconds(0), cut = seconds(1);
     for (std::size_t i = 0; i < whole.size(); ++i) {
@@ -369,7 +415,8 @@ TEST(Machine, WorkIsSlowerBesideCommunication) {
         const auto lanes = timeline.lanes_of(rank);
         std::vector<std::pair<double, double>> moving;
         for (const Timeline::Lane& lane : lanes.subspan(1)) {
-          for (std::uint32_t entry = lane.first; entry < lane.end; ++entry) moving.emplace_back(timeline.start[entry], timeline.finish[entry]);
+          for (std::uint32_t entry = lane.first; entry < lane.end; ++entry)
+            moving.emplace_back(timeline.start[entry], timeline.finish[entry]);
         }
         std::sort(moving.begin(), moving.end());
         double both = 0;
@@ -380,7 +427,8 @@ TEST(Machine, WorkIsSlowerBesideCommunication) {
             if (from < to) both += to - from, until = to;
           }
         }
-        EXPECT_NEAR(rank.work, 6 * 8 + (1 - 1 / overlap) * both, kExact) << name << " " << overlap << " " << rank.name;
+        EXPECT_NEAR(rank.work, 6 * 8 + (1 - 1 / overlap) * both, kExact)
+            << name << " " << overlap << " " << rank.name;
         lost += rank.work - 6 * 8;
       }
       EXPECT_EQ(lost > kExact, overlap > 1) << name << " " << overlap;
@@ -402,13 +450,13 @@ TEST(FairSharing, PartsAreMaxMinFair) {
   sharing.overlap = {1, 2};
   const passes::Times times = fair_sharing_times(network, sharing, context);
   ASSERT_TRUE(times.complete());
-  EXPECT_NEAR(times.finish[1], 3, kExact);                   // latency 1, then 4 bytes at 2
+  EXPECT_NEAR(times.finish[1], 3, kExact);  // latency 1, then 4 bytes at 2
   // 12 a second alone, 10 beside 1.
   EXPECT_NEAR(times.finish[0], 3 + (100 - 12 - 20) / 12.0, kExact);
   // Two devices of link 1 at once: 1.5 each.
   EXPECT_NEAR(times.finish[2], 4, kExact);
   EXPECT_NEAR(times.start[3], 3, kExact);
-  EXPECT_NEAR(times.finish[3], 4 + 4.5, kExact);             // half speed while 2 runs on its rank
+  EXPECT_NEAR(times.finish[3], 4 + 4.5, kExact);  // half speed while 2 runs on its rank
   EXPECT_EQ(times.cause[3], 0u);
 }
 
@@ -481,13 +529,15 @@ TEST(Clocks, AreCancelled) {
 
 TEST(Machine, NeighboursThatShareALinkAreAGrid) {
   const std::vector<Machine::Axis> axes = {{"pp", 4, {}}, {"dp", 6, {}}};
-  const std::tuple<std::uint32_t, std::size_t, std::uint32_t> grids[] = {{1, 1, 1}, {2, 1, 2}, {3, 1, 3}, {6, 0, 1}, {12, 0, 2}, {24, 0, 4}};
+  const std::tuple<std::uint32_t, std::size_t, std::uint32_t> grids[] = {
+      {1, 1, 1}, {2, 1, 2}, {3, 1, 3}, {6, 0, 1}, {12, 0, 2}, {24, 0, 4}};
   for (const auto& [shared, axis, block] : grids) {
     const auto group = link_group(axes, shared);
     ASSERT_TRUE(group) << shared;
     EXPECT_EQ(std::pair(group->axis, group->block), std::pair(axis, block)) << shared;
   }
-  for (const std::uint32_t shared : {4u, 5u, 7u, 9u, 18u, 25u, 48u}) EXPECT_FALSE(link_group(axes, shared)) << shared;
+  for (const std::uint32_t shared : {4u, 5u, 7u, 9u, 18u, 25u, 48u})
+    EXPECT_FALSE(link_group(axes, shared)) << shared;
 }
 
 // ---- files
@@ -509,7 +559,9 @@ machine other on cluster { all: device(speed: 3) }
 )");
   Context context;
   DiagnosticSink sink(context.locations);
-  const auto read = [&](const std::string& word, std::vector<lower::Override> overrides = {}) { return read_machine(word, overrides, files, context, sink); };
+  const auto read = [&](const std::string& word, std::vector<lower::Override> overrides = {}) {
+    return read_machine(word, overrides, files, context, sink);
+  };
   const auto found = read("lab.pipe:lab", {{"n", "3"}, {"m", "8"}});
   ASSERT_TRUE(found) << render_text(sink.sorted(), context.locations.files());
   const Machine& machine = found->machine;
@@ -524,13 +576,15 @@ machine other on cluster { all: device(speed: 3) }
   EXPECT_EQ(machine.device({1, 0}).memory, std::int64_t{80} << 30);  // the line before
   EXPECT_EQ(machine.device({1, 0}).overlap, 1.25);
   EXPECT_TRUE(sink.empty());
-  for (const char* word : {"lab.pipe", "lab.pipe:labs", "lab.pipe:", "lab", "lab.pir", "none.pipe"}) {
+  for (const char* word :
+       {"lab.pipe", "lab.pipe:labs", "lab.pipe:", "lab", "lab.pir", "none.pipe"}) {
     DiagnosticSink told(context.locations);
     EXPECT_FALSE(read_machine(word, {}, files, context, told)) << word;
     EXPECT_EQ(told.error_count(), 1u) << word;
   }
   // A file has the machines that it declares, not those of the files it uses.
-  files.add("own.pipe", "use lab\nmesh line(p: 2)\nmachine mine on line { all: device(speed: 2) }\n");
+  files.add("own.pipe",
+            "use lab\nmesh line(p: 2)\nmachine mine on line { all: device(speed: 2) }\n");
   const auto own = read("own.pipe");
   ASSERT_TRUE(own) << render_text(sink.sorted(), context.locations.files());
   EXPECT_EQ(own->machine.name, "mine");
@@ -544,7 +598,10 @@ machine other on cluster { all: device(speed: 3) }
 }
 
 TEST(Machine, AnotherMeshIsRefused) {
-  for (const auto& [axes, good] : {std::pair(std::vector<Machine::Axis>{{"p", 4, {}}}, true), {{{"p", 2, {}}}, false}, {{{"pp", 4, {}}}, false}, {{{"p", 4, {}}, {"dp", 1, {}}}, false}}) {
+  for (const auto& [axes, good] : {std::pair(std::vector<Machine::Axis>{{"p", 4, {}}}, true),
+                                   {{{"p", 2, {}}}, false},
+                                   {{{"pp", 4, {}}}, false},
+                                   {{{"p", 4, {}}, {"dp", 1, {}}}, false}}) {
     Planned planned("gpipe", sizes(4, 4));
     EXPECT_EQ(fits({"lab", axes, {}}, planned.dag(), planned.sink()), good);
     EXPECT_EQ(planned.sink().reported(Code::machine_of_another_mesh), !good);

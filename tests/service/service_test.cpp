@@ -51,10 +51,13 @@ source::MemoryFileSystem disk() {
   return files;
 }
 
-std::string report(const Document& document, const std::vector<Diagnostic>& diagnostics) { return render_text(diagnostics, document.files()); }
+std::string report(const Document& document, const std::vector<Diagnostic>& diagnostics) {
+  return render_text(diagnostics, document.files());
+}
 
 std::string text_of(const Document& document, SourceRange range) {
-  return std::string(document.files().text(range.file).substr(range.begin, range.end - range.begin));
+  return std::string(
+      document.files().text(range.file).substr(range.begin, range.end - range.begin));
 }
 
 TEST(Workspace, OpenTextsStandBeforeTheDisk) {
@@ -91,7 +94,10 @@ TEST(Workspace, AnEditMakesNewVersionsOfWhatReadsIt) {
   EXPECT_EQ(workspace.document("other.pipe"), other);
   const auto before = workspace.document("net.pipe");
   before->program();
-  EXPECT_TRUE(workspace.edit("lib/sizes.pipe", std::vector<TextEdit>{{{1, 5}, {1, 10}, "breadth"}, {{1, 1}, {1, 1}, "// \xF0\x9D\x84\x9E\n"}}, ColumnUnit::utf16));
+  EXPECT_TRUE(workspace.edit("lib/sizes.pipe",
+                             std::vector<TextEdit>{{{1, 5}, {1, 10}, "breadth"},
+                                                   {{1, 1}, {1, 1}, "// \xF0\x9D\x84\x9E\n"}},
+                             ColumnUnit::utf16));
   const auto after = workspace.document("net.pipe");
   EXPECT_NE(after, before);
   EXPECT_FALSE(after->program().diagnostics.empty());
@@ -134,7 +140,8 @@ TEST(Document, GivesEachPhase) {
     EXPECT_EQ(text_of(*document, symbol.selection_range), symbol.name);
     EXPECT_GE(symbol.selection_range.begin, symbol.range.begin);
     EXPECT_LE(symbol.selection_range.end, symbol.range.end);
-    outline += std::string(symbol_kind_name(symbol.kind)) + " " + symbol.name + (symbol.doc.empty() ? "" : ": " + symbol.doc) + "\n";
+    outline += std::string(symbol_kind_name(symbol.kind)) + " " + symbol.name +
+               (symbol.doc.empty() ? "" : ": " + symbol.doc) + "\n";
   }
   EXPECT_EQ(outline, "mesh pair\nschedule plain: Two stages, one after the other.\ntrain net\n");
   for (const Symbol& symbol : *document->subjects().value) subjects += symbol.name + " ";
@@ -167,9 +174,11 @@ TEST(Document, UsesKnowTheirDeclarations) {
   for (const Use& use : *document->uses().value) {
     EXPECT_EQ(text_of(*document, use.range), text_of(*document, use.declaration));
     if (table.is_library(use.declaration.file)) continue;
-    const LineColumn at = table.line_column(use.range.file, use.range.begin), declared = table.line_column(use.declaration.file, use.declaration.begin);
-    list += text_of(*document, use.range) + " " + std::to_string(at.line) + ":" + std::to_string(at.column) + " -> " + std::string(table.name(use.declaration.file)) + ":" +
-            std::to_string(declared.line) + ":" + std::to_string(declared.column) + "\n";
+    const LineColumn at = table.line_column(use.range.file, use.range.begin),
+                     declared = table.line_column(use.declaration.file, use.declaration.begin);
+    list += text_of(*document, use.range) + " " + std::to_string(at.line) + ":" +
+            std::to_string(at.column) + " -> " + std::string(table.name(use.declaration.file)) +
+            ":" + std::to_string(declared.line) + ":" + std::to_string(declared.column) + "\n";
   }
   EXPECT_EQ(list,
             "p 8:33 -> net.pipe:7:16\n"
@@ -216,9 +225,12 @@ TEST(Document, ReadsPirAndLibraryAndTellsWhatCannotBeRead) {
 // The command line's remarks about a correct plan, at most the necessary ones.
 TEST(Document, TellsWhatAPlanNeedNotWaitFor) {
   std::string error;
-  const std::string edit = "- F.stage1.mb1 on compute after recv.F.stage0.mb1.pp1\n+ F.stage1.mb1 on compute after recv.F.stage0.mb1.pp1, recv.F.stage0.mb0.pp1\n";
+  const std::string edit =
+      "- F.stage1.mb1 on compute after recv.F.stage0.mb1.pp1\n+ F.stage1.mb1 on compute after recv.F.stage0.mb1.pp1, recv.F.stage0.mb0.pp1\n";
   source::MemoryFileSystem files;
-  files.add("plan.pir", test::edited(test::read_text("tests/verify/testdata/legal/planned.pir").value_or(""), edit, error));
+  files.add("plan.pir",
+            test::edited(test::read_text("tests/verify/testdata/legal/planned.pir").value_or(""),
+                         edit, error));
   ASSERT_EQ(error, "");
   Workspace workspace(files);
   const std::vector<Diagnostic> found = workspace.document("plan.pir")->check().diagnostics;
@@ -239,7 +251,8 @@ class FiresAfter : public Cancellation {
 /// Has no memory from its n-th poll on, for the given number of polls.
 class StarvesAfter : public Cancellation {
  public:
-  explicit StarvesAfter(std::ptrdiff_t polls, std::ptrdiff_t times = 1'000'000) : left_(polls), times_(times) {}
+  explicit StarvesAfter(std::ptrdiff_t polls, std::ptrdiff_t times = 1'000'000)
+      : left_(polls), times_(times) {}
   bool requested() const override {
     if (--left_ <= 0 && left_ > -times_) throw std::bad_alloc();
     return false;
@@ -271,17 +284,24 @@ void end_everywhere(Status wanted, std::size_t diagnostics, std::ptrdiff_t least
       EXPECT_EQ(answer.diagnostics.size(), diagnostics);
     }
   };
-  EXPECT_GE(run([&](const Cancellation* token) { return document->plan({{"net", {}}}, token); }), least);
+  EXPECT_GE(run([&](const Cancellation* token) { return document->plan({{"net", {}}}, token); }),
+            least);
   EXPECT_EQ(dag::print(document->plan({{"net", {}}}).value->dag), plan);
   EXPECT_GE(run([&](const Cancellation* token) { return document->check(token); }), least);
   EXPECT_TRUE(document->check().diagnostics.empty());
 }
 
-TEST(Cancellation, EndsARequestAtEveryPoll) { end_everywhere<FiresAfter>(Status::cancelled, 0, 10); }
+TEST(Cancellation, EndsARequestAtEveryPoll) {
+  end_everywhere<FiresAfter>(Status::cancelled, 0, 10);
+}
 
-TEST(LackOfMemory, EndsARequestAndNotTheService) { end_everywhere<StarvesAfter>(Status::out_of_memory, 1, 10); }
+TEST(LackOfMemory, EndsARequestAndNotTheService) {
+  end_everywhere<StarvesAfter>(Status::out_of_memory, 1, 10);
+}
 
-PlanRequest zb_h1(const std::string& microbatches) { return {{"", {{"p", "2"}, {"m", microbatches}}}}; }
+PlanRequest zb_h1(const std::string& microbatches) {
+  return {{"", {{"p", "2"}, {"m", microbatches}}}};
+}
 
 /// Memory kept for later requests is released before a request fails.
 TEST(LackOfMemory, TakesWhatIsKeptOfOtherRequests) {
@@ -346,9 +366,13 @@ TEST(Cancellation, ComesFromAnotherThread) {
 }
 
 std::vector<std::string> shown;
-void publish(const Diagnostic& diagnostic, const SourceTable&) { shown.push_back(diagnostic.message); }
+void publish(const Diagnostic& diagnostic, const SourceTable&) {
+  shown.push_back(diagnostic.message);
+}
 void outline(const std::string& name, SourceRange) { shown.push_back(name); }
-void link(SourceRange range, SourceRange declaration) { shown.push_back(range.file == declaration.file ? "own" : "other"); }
+void link(SourceRange range, SourceRange declaration) {
+  shown.push_back(range.file == declaration.file ? "own" : "other");
+}
 void show(const std::string& text) { shown.push_back(text.substr(0, text.find('\n'))); }
 
 /// The lines between the marks are those of frontend/service/README.md.
@@ -370,15 +394,20 @@ if (plan.status == Status::done && plan.value) show(dag::print(plan.value->dag))
 }
 
 TEST(Readme, ShowsWhatRuns) {
-  const std::string page = test::read_text("frontend/service/README.md").value(), own = test::read_text("tests/service/service_test.cpp").value();
-  const auto between = [](const std::string& text, const std::string& first, const std::string& last) {
+  const std::string page = test::read_text("frontend/service/README.md").value(),
+                    own = test::read_text("tests/service/service_test.cpp").value();
+  const auto between = [](const std::string& text, const std::string& first,
+                          const std::string& last) {
     const std::size_t begin = text.find(first) + first.size();
     return text.substr(begin, text.find(last, begin) - begin);
   };
-  EXPECT_EQ(between(page, "```cpp\n", "```"), between(own, "  // README begins\n", "  // README ends"));
+  EXPECT_EQ(between(page, "```cpp\n", "```"),
+            between(own, "  // README begins\n", "  // README ends"));
   shown.clear();
   std::string text = kNet;
-  const auto replace = [&](const std::string& from, const std::string& to) { text.replace(text.find(from), from.size(), to); };
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    text.replace(text.find(from), from.size(), to);
+  };
   replace("use lib.sizes\n", "mesh  duo_(pp: 2)\n");
   replace("mesh pair(pp: 2)\n", "");
   replace("width()", "6");
@@ -386,7 +415,8 @@ TEST(Readme, ShowsWhatRuns) {
   // Beside the 16 uses of names in the schedule and train: the call of `mlp` with its four named
   // arguments.
   ASSERT_EQ(shown.size(), 3u + 16u + 5u + 1u) << testing::PrintToString(shown);
-  EXPECT_EQ(std::vector(shown.begin(), shown.begin() + 3), (std::vector<std::string>{"pair", "plain", "net"}));
+  EXPECT_EQ(std::vector(shown.begin(), shown.begin() + 3),
+            (std::vector<std::string>{"pair", "plain", "net"}));
   EXPECT_NE(shown.back().find("planned"), std::string::npos) << shown.back();
 }
 

@@ -110,29 +110,33 @@ std::optional<Finding> parse_expectation(std::string_view line, int base_line) {
 }
 
 std::string print_position(int line, int column, int base_line) {
-  return (line == base_line ? "" : "+" + std::to_string(line - base_line) + ":") + std::to_string(column);
+  return (line == base_line ? "" : "+" + std::to_string(line - base_line) + ":") +
+         std::to_string(column);
 }
 
 std::string print_expectation(const Finding& finding, int base_line) {
   std::string out = "//";
   if (finding.line == 0) {
     out += " @none";
-  } else if (finding.line == base_line && finding.end_line == base_line && finding.column >= kFirstCaretColumn &&
-             finding.end_column > finding.column) {
+  } else if (finding.line == base_line && finding.end_line == base_line &&
+             finding.column >= kFirstCaretColumn && finding.end_column > finding.column) {
     out.append(static_cast<std::size_t>(finding.column - kFirstCaretColumn), ' ');
     out.append(static_cast<std::size_t>(finding.end_column - finding.column), '^');
   } else {
     out += " @" + print_position(finding.line, finding.column, base_line) + "-" +
            print_position(finding.end_line, finding.end_column, base_line);
   }
-  out += " " + finding.severity + (finding.code.empty() ? "" : " " + finding.code) + ": " + escape(finding.message);
+  out += " " + finding.severity + (finding.code.empty() ? "" : " " + finding.code) + ": " +
+         escape(finding.message);
   return out;
 }
 
 std::string describe(const Finding& finding) {
   std::ostringstream out;
-  out << "  line " << finding.line << " (expectations not counted), " << print_expectation(finding, finding.line).substr(2);
-  if (finding.line != 0) out << "   [columns " << finding.column << "-" << finding.end_column << "]";
+  out << "  line " << finding.line << " (expectations not counted), "
+      << print_expectation(finding, finding.line).substr(2);
+  if (finding.line != 0)
+    out << "   [columns " << finding.column << "-" << finding.end_column << "]";
   out << '\n';
   return std::move(out).str();
 }
@@ -195,15 +199,18 @@ void expect_findings(const FileTest& test, const CheckSource& check) {
     return;
   }
   for (const std::string& line : annotated.malformed) {
-    ADD_FAILURE() << test.path << ": not an expectation of the form `//  ^^^ severity CODE: text`: " << line;
+    ADD_FAILURE() << test.path
+                  << ": not an expectation of the form `//  ^^^ severity CODE: text`: " << line;
   }
   std::vector<Finding> expected = annotated.expected;
   std::sort(expected.begin(), expected.end());
   std::sort(found.begin(), found.end());
   std::vector<Finding> missing;
   std::vector<Finding> unexpected;
-  std::set_difference(expected.begin(), expected.end(), found.begin(), found.end(), std::back_inserter(missing));
-  std::set_difference(found.begin(), found.end(), expected.begin(), expected.end(), std::back_inserter(unexpected));
+  std::set_difference(expected.begin(), expected.end(), found.begin(), found.end(),
+                      std::back_inserter(missing));
+  std::set_difference(found.begin(), found.end(), expected.begin(), expected.end(),
+                      std::back_inserter(unexpected));
   if (missing.empty() && unexpected.empty()) return;
   std::ostringstream report;
   if (!missing.empty()) report << "expected, but not found:\n";

@@ -53,7 +53,8 @@ AnnotatedSource parse_annotated(std::string_view text);
 std::string annotate(std::string_view source, std::vector<Finding> findings);
 
 /// Takes the path and the source without expectations.
-using CheckSource = std::function<std::vector<Finding>(const std::string& path, const std::string& source)>;
+using CheckSource =
+    std::function<std::vector<Finding>(const std::string& path, const std::string& source)>;
 
 /// Fails the current test unless the findings of `check` are exactly those the file expects; with
 /// `--update` rewrites them.

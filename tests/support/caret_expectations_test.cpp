@@ -20,10 +20,11 @@ constexpr const char* kAnnotated =
     "end\n"
     "// @none error P6001: about no place\n";
 
-const std::vector<Finding> kFindings = {
-    {0, 1, 0, 1, "error", "P6001", "about no place"}, {2, 7, 2, 12, "note", "", "declared here"},
-    {2, 19, 2, 20, "error", "P2004", "no axis is named `q`"}, {3, 1, 3, 2, "error", "P2001", "unknown"},
-    {3, 2, 4, 3, "warning", "P2002", "two\nlines"}};
+const std::vector<Finding> kFindings = {{0, 1, 0, 1, "error", "P6001", "about no place"},
+                                        {2, 7, 2, 12, "note", "", "declared here"},
+                                        {2, 19, 2, 20, "error", "P2004", "no axis is named `q`"},
+                                        {3, 1, 3, 2, "error", "P2001", "unknown"},
+                                        {3, 2, 4, 3, "warning", "P2002", "two\nlines"}};
 
 FileTest test_of(std::string text) { return {"a.pipe", "a", std::move(text)}; }
 
@@ -53,11 +54,13 @@ TEST(CaretExpectations, FindingBelowTheLastLineStandsUnderIt) {
 TEST(CaretExpectations, EmptySourceCanHaveFindings) {
   const std::string text = annotate("", {{1, 1, 1, 1, "error", "P1001", "nothing here"}});
   EXPECT_EQ(text, "// @1-1 error P1001: nothing here\n");
-  EXPECT_EQ(parse_annotated(text).expected.at(0), (Finding{1, 1, 1, 1, "error", "P1001", "nothing here"}));
+  EXPECT_EQ(parse_annotated(text).expected.at(0),
+            (Finding{1, 1, 1, 1, "error", "P1001", "nothing here"}));
 }
 
 TEST(CaretExpectations, EqualFindingsPass) {
-  expect_findings(test_of(kAnnotated), [](const std::string&, const std::string&) { return kFindings; });
+  expect_findings(test_of(kAnnotated),
+                  [](const std::string&, const std::string&) { return kFindings; });
 }
 
 TEST(CaretExpectations, EveryDifferenceFails) {
@@ -71,8 +74,9 @@ TEST(CaretExpectations, EveryDifferenceFails) {
     found = kFindings;
     found.push_back(found[i]);
     EXPECT_NONFATAL_FAILURE(expect_findings(test, check), "found, but not expected");
-    for (const auto change : {+[](Finding& f) { ++f.end_column; }, +[](Finding& f) { f.severity = "hint"; },
-                              +[](Finding& f) { f.code = "P9999"; }, +[](Finding& f) { f.message += "."; }}) {
+    for (const auto change :
+         {+[](Finding& f) { ++f.end_column; }, +[](Finding& f) { f.severity = "hint"; },
+          +[](Finding& f) { f.code = "P9999"; }, +[](Finding& f) { f.message += "."; }}) {
       found = kFindings;
       change(found[i]);
       EXPECT_NONFATAL_FAILURE(expect_findings(test, check), "expected, but not found");
@@ -81,7 +85,9 @@ TEST(CaretExpectations, EveryDifferenceFails) {
 }
 
 TEST(CaretExpectations, MalformedExpectationFails) {
-  const CheckSource nothing = [](const std::string&, const std::string&) { return std::vector<Finding>(); };
+  const CheckSource nothing = [](const std::string&, const std::string&) {
+    return std::vector<Finding>();
+  };
   const FileTest test = test_of("abc\n// ^^ P2004 no severity\n");
   EXPECT_NONFATAL_FAILURE(expect_findings(test, nothing), "not an expectation");
 }

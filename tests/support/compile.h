@@ -9,7 +9,9 @@
 
 namespace piper::test {
 
-inline std::optional<dag::Dag> compile(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, const passes::Options& options = {}) {
+inline std::optional<dag::Dag> compile(const tensor::Graph& model,
+                                       const directive::Strategy& strategy, DiagnosticSink& sink,
+                                       const passes::Options& options = {}) {
   const std::optional<passes::Prepared> prepared = passes::prepare(model, strategy, sink);
   return prepared ? passes::compile(*prepared, sink, options) : std::nullopt;
 }

@@ -15,8 +15,8 @@ namespace piper::test {
 std::vector<std::string> tokens_of(const std::string& text);
 
 struct Damage {
-  std::int64_t edits = 3;           // the maximum number of edits; at least one is made
-  std::vector<std::string> words;   // inserted beside numbers and tokens of the text itself
+  std::int64_t edits = 3;          // the maximum number of edits; at least one is made
+  std::vector<std::string> words;  // inserted beside numbers and tokens of the text itself
   std::size_t begin = 0, end = std::string::npos;  // the range of the text
 };
 std::string damaged(const std::string& text, Random& random, const Damage& damage);

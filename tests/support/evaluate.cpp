@@ -18,7 +18,8 @@ namespace {
 using At = std::map<Symbol, std::int64_t>;
 
 /// Calls `body` for every coordinate of `dims` in row-major order, on top of `base`.
-void each_at(const std::vector<Dim>& dims, const At& base, const std::function<void(const At&)>& body) {
+void each_at(const std::vector<Dim>& dims, const At& base,
+             const std::function<void(const At&)>& body) {
   At at = base;
   std::int64_t count = 1;
   for (const Dim& dim : dims) count *= dim.extent;
@@ -34,7 +35,9 @@ void each_at(const std::vector<Dim>& dims, const At& base, const std::function<v
 
 std::size_t offset(const Type& type, const At& at) {
   std::size_t offset = 0;
-  for (const Dim& dim : type.dims) offset = offset * static_cast<std::size_t>(dim.extent) + static_cast<std::size_t>(at.at(dim.name));
+  for (const Dim& dim : type.dims)
+    offset =
+        offset * static_cast<std::size_t>(dim.extent) + static_cast<std::size_t>(at.at(dim.name));
   return offset;
 }
 
@@ -88,7 +91,9 @@ double pointwise(Op op, const std::vector<double>& x, const Attrs& attrs) {
     case Op::silu_grad: return x[1] * (sigmoid(x[0]) + x[0] * sigmoid(x[0]) * (1 - sigmoid(x[0])));
     case Op::select_ge: return x[0] >= x[1] ? x[2] : 0;
     case Op::select_lt: return x[0] < x[1] ? x[2] : 0;
-    case Op::cast: case Op::broadcast: case Op::permute: return x[0];
+    case Op::cast:
+    case Op::broadcast:
+    case Op::permute: return x[0];
     case Op::fill: return attrs.scalar;
     // Evaluated by `evaluate_op` itself.
     // clang-format off
@@ -98,7 +103,7 @@ double pointwise(Op op, const std::vector<double>& x, const Attrs& attrs) {
     case Op::cross_entropy: case Op::cross_entropy_grad: case Op::lookup: case Op::lookup_grad:
     case Op::slice: case Op::pad: case Op::shift: case Op::concat: case Op::rotary: case Op::rename:
     case Op::contract: case Op::contract_add: case Op::attend: case Op::attend_grad: break;
-    // clang-format on
+      // clang-format on
   }
   assert(false && "no pointwise op");
   return 0;
@@ -122,16 +127,19 @@ void rotary(std::span<const Array> in, Array& y, Symbol dim) {
     At pair = at, table = at;
     pair[dim] += first ? half : -half;
     table[dim] = at.at(dim) % half;
-    write(y, at) = read(in[0], at) * read(in[1], table) + (first ? -1 : 1) * read(in[0], pair) * read(in[2], table);
+    write(y, at) = read(in[0], at) * read(in[1], table) +
+                   (first ? -1 : 1) * read(in[0], pair) * read(in[2], table);
   });
 }
 
 /// Ops along the dimension dims[0], one row at a time: `x` and `dy` (empty without) are the rows of
 /// the operands.
-std::vector<double> along(Op op, const std::vector<double>& x, const std::vector<double>& dy, double epsilon) {
+std::vector<double> along(Op op, const std::vector<double>& x, const std::vector<double>& dy,
+                          double epsilon) {
   const auto n = static_cast<double>(x.size());
   std::vector<double> y(x.size());
-  double highest = -std::numeric_limits<double>::infinity(), total = 0, mean = 0, squares = 0, variance = 0, dot = 0, sum_dy = 0;
+  double highest = -std::numeric_limits<double>::infinity(), total = 0, mean = 0, squares = 0,
+         variance = 0, dot = 0, sum_dy = 0;
   for (std::size_t i = 0; i < x.size(); ++i) highest = std::max(highest, x[i]);
   for (std::size_t i = 0; i < x.size(); ++i) {
     total += std::exp(x[i] - highest);
@@ -140,7 +148,8 @@ std::vector<double> along(Op op, const std::vector<double>& x, const std::vector
     if (!dy.empty()) dot += x[i] * dy[i], sum_dy += dy[i];
   }
   for (const double v : x) variance += (v - mean) * (v - mean) / n;
-  const double rms = 1 / std::sqrt(squares + epsilon), deviation = 1 / std::sqrt(variance + epsilon);
+  const double rms = 1 / std::sqrt(squares + epsilon),
+               deviation = 1 / std::sqrt(variance + epsilon);
   double centred_dot = 0;
   for (std::size_t i = 0; i < dy.size(); ++i) centred_dot += (x[i] - mean) * dy[i];
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -153,7 +162,8 @@ std::vector<double> along(Op op, const std::vector<double>& x, const std::vector
       case Op::rms_norm_grad: y[i] = rms * (dy[i] - x[i] * rms * rms * dot / n); break;
       case Op::layer_norm: y[i] = (x[i] - mean) * deviation; break;
       case Op::layer_norm_grad:
-        y[i] = deviation * (dy[i] - sum_dy / n - (x[i] - mean) * deviation * deviation * centred_dot / n);
+        y[i] = deviation *
+               (dy[i] - sum_dy / n - (x[i] - mean) * deviation * deviation * centred_dot / n);
         break;
       default: assert(false && "no op along a dimension");
     }
@@ -184,21 +194,27 @@ void attend(Op op, std::span<const Array> in, std::vector<Array>& out, const Att
     };
     for (std::int64_t head = 0; head < h.extent; ++head) {
       for (std::int64_t i = 0; i < s.extent; ++i) {
-        std::vector<double> score(static_cast<std::size_t>(t.extent), -std::numeric_limits<double>::infinity());
+        std::vector<double> score(static_cast<std::size_t>(t.extent),
+                                  -std::numeric_limits<double>::infinity());
         const std::int64_t last = attrs.causal ? i + 1 : t.extent;
         double highest = -std::numeric_limits<double>::infinity(), total = 0;
         for (std::int64_t j = 0; j < last; ++j) {
           double dot = 0;
-          for (std::int64_t c = 0; c < w.extent; ++c) dot += read(in[0], query(i, head, w.name, c)) * read(in[1], key(j, head, w.name, c));
+          for (std::int64_t c = 0; c < w.extent; ++c)
+            dot += read(in[0], query(i, head, w.name, c)) * read(in[1], key(j, head, w.name, c));
           score[static_cast<std::size_t>(j)] = dot * attrs.scalar;
           highest = std::max(highest, dot * attrs.scalar);
         }
-        for (std::int64_t j = 0; j < last; ++j) total += std::exp(score[static_cast<std::size_t>(j)] - highest);
-        const auto weight = [&](std::int64_t j) { return std::exp(score[static_cast<std::size_t>(j)] - highest) / total; };
+        for (std::int64_t j = 0; j < last; ++j)
+          total += std::exp(score[static_cast<std::size_t>(j)] - highest);
+        const auto weight = [&](std::int64_t j) {
+          return std::exp(score[static_cast<std::size_t>(j)] - highest) / total;
+        };
         if (op == Op::attend) {
           for (std::int64_t c = 0; c < u.extent; ++c) {
             double mixed = 0;
-            for (std::int64_t j = 0; j < last; ++j) mixed += weight(j) * read(in[2], key(j, head, u.name, c));
+            for (std::int64_t j = 0; j < last; ++j)
+              mixed += weight(j) * read(in[2], key(j, head, u.name, c));
             write(out[0], query(i, head, u.name, c)) = mixed;
           }
           At row = base;
@@ -218,10 +234,13 @@ void attend(Op op, std::span<const Array> in, std::vector<Array>& out, const Att
           mean += weight(j) * dweight[static_cast<std::size_t>(j)];
         }
         for (std::int64_t j = 0; j < last; ++j) {
-          const double dscore = weight(j) * (dweight[static_cast<std::size_t>(j)] - mean) * attrs.scalar;
+          const double dscore =
+              weight(j) * (dweight[static_cast<std::size_t>(j)] - mean) * attrs.scalar;
           for (std::int64_t c = 0; c < w.extent; ++c) {
-            write(out[0], query(i, head, w.name, c)) += dscore * read(in[1], key(j, head, w.name, c));
-            write(out[1], key(j, head, w.name, c)) += dscore * read(in[0], query(i, head, w.name, c));
+            write(out[0], query(i, head, w.name, c)) +=
+                dscore * read(in[1], key(j, head, w.name, c));
+            write(out[1], key(j, head, w.name, c)) +=
+                dscore * read(in[0], query(i, head, w.name, c));
           }
         }
       }
@@ -231,20 +250,24 @@ void attend(Op op, std::span<const Array> in, std::vector<Array>& out, const Att
 
 }  // namespace
 
-std::vector<Array> evaluate_op(Op op, std::span<const Array> in, std::span<const Type> results, const Attrs& attrs, const DropoutMask& keeps) {
+std::vector<Array> evaluate_op(Op op, std::span<const Array> in, std::span<const Type> results,
+                               const Attrs& attrs, const DropoutMask& keeps) {
   std::vector<Array> out;
-  for (const Type& type : results) out.push_back({type, std::vector<double>(static_cast<std::size_t>(type.elements()), 0.0)});
+  for (const Type& type : results)
+    out.push_back({type, std::vector<double>(static_cast<std::size_t>(type.elements()), 0.0)});
   Array& y = out[0];
   switch (op) {
     case Op::dropout:
-      for (std::size_t i = 0; i < y.data.size(); ++i) y.data[i] = keeps(attrs.seed, i) ? in[0].data[i] / (1 - attrs.scalar) : 0;
+      for (std::size_t i = 0; i < y.data.size(); ++i)
+        y.data[i] = keeps(attrs.seed, i) ? in[0].data[i] / (1 - attrs.scalar) : 0;
       break;
     case Op::sum:
       each_at(in[0].type.dims, {}, [&](const At& at) { write(y, at) += read(in[0], at); });
       break;
     case Op::max:
       std::fill(y.data.begin(), y.data.end(), -std::numeric_limits<double>::infinity());
-      each_at(in[0].type.dims, {}, [&](const At& at) { write(y, at) = std::max(write(y, at), read(in[0], at)); });
+      each_at(in[0].type.dims, {},
+              [&](const At& at) { write(y, at) = std::max(write(y, at), read(in[0], at)); });
       break;
     case Op::max_grad:
       each_at(in[1].type.dims, {}, [&](const At& row) {
@@ -259,8 +282,14 @@ std::vector<Array> evaluate_op(Op op, std::span<const Array> in, std::span<const
         });
       });
       break;
-    case Op::softmax: case Op::softmax_grad: case Op::log_softmax: case Op::log_softmax_grad:
-    case Op::rms_norm: case Op::rms_norm_grad: case Op::layer_norm: case Op::layer_norm_grad: {
+    case Op::softmax:
+    case Op::softmax_grad:
+    case Op::log_softmax:
+    case Op::log_softmax_grad:
+    case Op::rms_norm:
+    case Op::rms_norm_grad:
+    case Op::layer_norm:
+    case Op::layer_norm_grad: {
       const std::vector<Dim> dims = pick(in[0].type, {attrs.dims[0]});
       each_at(drop(in[0].type, attrs.dims), {}, [&](const At& row) {
         std::vector<double> x, dy;
@@ -269,11 +298,14 @@ std::vector<Array> evaluate_op(Op op, std::span<const Array> in, std::span<const
           if (in.size() == 2) dy.push_back(read(in[1], at));
         });
         const std::vector<double> made = along(op, x, dy, attrs.scalar);
-        each_at(dims, row, [&](const At& at) { write(y, at) = made[static_cast<std::size_t>(at.at(attrs.dims[0]))]; });
+        each_at(dims, row, [&](const At& at) {
+          write(y, at) = made[static_cast<std::size_t>(at.at(attrs.dims[0]))];
+        });
       });
       break;
     }
-    case Op::cross_entropy: case Op::cross_entropy_grad: {
+    case Op::cross_entropy:
+    case Op::cross_entropy_grad: {
       const std::vector<Dim> dims = pick(in[0].type, {attrs.dims[0]});
       each_at(in[1].type.dims, {}, [&](const At& row) {
         if (attrs.ignore && read(in[1], row) == *attrs.ignore) return;  // zero
@@ -293,7 +325,8 @@ std::vector<Array> evaluate_op(Op op, std::span<const Array> in, std::span<const
       });
       break;
     }
-    case Op::lookup: case Op::lookup_grad: {
+    case Op::lookup:
+    case Op::lookup_grad: {
       const Type& table = op == Op::lookup ? in[0].type : attrs.shape;
       const Array& indices = op == Op::lookup ? in[1] : in[0];
       const std::vector<Dim> rest(table.dims.begin() + 1, table.dims.end());
@@ -309,10 +342,12 @@ std::vector<Array> evaluate_op(Op op, std::span<const Array> in, std::span<const
       break;
     }
     case Op::iota:
-      for (std::size_t i = 0; i < y.data.size(); ++i) y.data[i] = attrs.scalar2 + attrs.scalar * static_cast<double>(i);
+      for (std::size_t i = 0; i < y.data.size(); ++i)
+        y.data[i] = attrs.scalar2 + attrs.scalar * static_cast<double>(i);
       break;
     case Op::slice: put(in[0], y, attrs.dims[0], -attrs.from); break;
-    case Op::pad: case Op::shift: put(in[0], y, attrs.dims[0], attrs.from); break;
+    case Op::pad:
+    case Op::shift: put(in[0], y, attrs.dims[0], attrs.from); break;
     case Op::concat:
       put(in[0], y, attrs.dims[0], 0);
       put(in[1], y, attrs.dims[0], in[0].type.dims[*in[0].type.find(attrs.dims[0])].extent);
@@ -322,10 +357,12 @@ std::vector<Array> evaluate_op(Op op, std::span<const Array> in, std::span<const
     case Op::contract_add: y.data = in[2].data; [[fallthrough]];
     case Op::contract:
       each_at(y.type.dims, {}, [&](const At& at) {
-        each_at(pick(in[0].type, attrs.dims), at, [&](const At& inner) { write(y, at) += read(in[0], inner) * read(in[1], inner); });
+        each_at(pick(in[0].type, attrs.dims), at,
+                [&](const At& inner) { write(y, at) += read(in[0], inner) * read(in[1], inner); });
       });
       break;
-    case Op::attend: case Op::attend_grad: attend(op, in, out, attrs); break;
+    case Op::attend:
+    case Op::attend_grad: attend(op, in, out, attrs); break;
     default:
       each_at(y.type.dims, {}, [&](const At& at) {
         std::vector<double> x;
@@ -334,8 +371,12 @@ std::vector<Array> evaluate_op(Op op, std::span<const Array> in, std::span<const
       });
   }
   for (Array& array : out) {
-    if (tensor::wide(array.type.dtype) == DType::f32) std::transform(array.data.begin(), array.data.end(), array.data.begin(), [](double x) { return static_cast<float>(x); });
-    if (array.type.dtype == DType::bf16) std::transform(array.data.begin(), array.data.end(), array.data.begin(), [](double x) { return piper_round_bf16(static_cast<float>(x)); });
+    if (tensor::wide(array.type.dtype) == DType::f32)
+      std::transform(array.data.begin(), array.data.end(), array.data.begin(),
+                     [](double x) { return static_cast<float>(x); });
+    if (array.type.dtype == DType::bf16)
+      std::transform(array.data.begin(), array.data.end(), array.data.begin(),
+                     [](double x) { return piper_round_bf16(static_cast<float>(x)); });
   }
   return out;
 }
@@ -350,8 +391,11 @@ void Evaluator::count_targets() {
   for (const Loss& loss : graph_.losses) {
     if (!loss.mask) continue;
     const Array& targets = get(graph_.inputs[loss.mask->targets.index()].value);
-    const auto ignored = std::count(targets.data.begin(), targets.data.end(), static_cast<double>(loss.mask->ignore));
-    set(loss.mask->count, {{DType::f64, {}}, {static_cast<double>(static_cast<std::ptrdiff_t>(targets.data.size()) - ignored)}});
+    const auto ignored = std::count(targets.data.begin(), targets.data.end(),
+                                    static_cast<double>(loss.mask->ignore));
+    set(loss.mask->count,
+        {{DType::f64, {}},
+         {static_cast<double>(static_cast<std::ptrdiff_t>(targets.data.size()) - ignored)}});
   }
 }
 
@@ -362,10 +406,12 @@ void Evaluator::run(std::span<const NodeId> nodes) {
     std::vector<Array> in;
     for (const ValueId operand : graph_.operands(node)) {
       in.push_back(get(operand));
-      assert(in.back().data.size() == static_cast<std::size_t>(graph_.type(operand).elements()) && "an operand has no numbers");
+      assert(in.back().data.size() == static_cast<std::size_t>(graph_.type(operand).elements()) &&
+             "an operand has no numbers");
     }
     std::vector<Type> types;
-    for (std::size_t i = 0; i < node.num_results; ++i) types.push_back(graph_.type(graph_.result(node, i)));
+    for (std::size_t i = 0; i < node.num_results; ++i)
+      types.push_back(graph_.type(graph_.result(node, i)));
     std::vector<Array> out = evaluate_op(node.op, in, types, node.attrs, keeps_);
     for (std::size_t i = 0; i < out.size(); ++i) set(graph_.result(node, i), std::move(out[i]));
   }
@@ -374,7 +420,8 @@ void Evaluator::run(std::span<const NodeId> nodes) {
 double Evaluator::total_loss() const {
   double total = 0;
   for (const Loss& loss : graph_.losses) {
-    total += get(loss.sum).data[0] / (loss.mask ? std::max(1.0, get(loss.mask->count).data[0]) : static_cast<double>(loss.count));
+    total += get(loss.sum).data[0] / (loss.mask ? std::max(1.0, get(loss.mask->count).data[0])
+                                                : static_cast<double>(loss.count));
   }
   return total;
 }
@@ -405,7 +452,8 @@ Array concatenate(std::span<const Array> parts, Symbol dim) {
   Array whole{parts[0].type, {}};
   const std::size_t position = *whole.type.find(dim);
   whole.type.dims[position].extent = 0;
-  for (const Array& part : parts) whole.type.dims[position].extent += part.type.dims[position].extent;
+  for (const Array& part : parts)
+    whole.type.dims[position].extent += part.type.dims[position].extent;
   whole.data.resize(static_cast<std::size_t>(whole.type.elements()));
   std::int64_t begin = 0;
   for (const Array& part : parts) {

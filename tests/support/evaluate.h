@@ -30,7 +30,8 @@ using DropoutMask = std::function<bool(Symbol seed, std::size_t element)>;
 
 class Evaluator {
  public:
-  explicit Evaluator(const tensor::Graph& graph, DropoutMask keeps = {}) : graph_(graph), keeps_(std::move(keeps)), values_(graph.values().size()) {}
+  explicit Evaluator(const tensor::Graph& graph, DropoutMask keeps = {})
+      : graph_(graph), keeps_(std::move(keeps)), values_(graph.values().size()) {}
 
   /// The numbers of a leaf.
   void set(tensor::ValueId value, Array array) { values_[value.index()] = std::move(array); }
@@ -53,7 +54,8 @@ class Evaluator {
 };
 
 /// One op on given operands.
-std::vector<Array> evaluate_op(tensor::Op op, std::span<const Array> operands, std::span<const tensor::Type> results, const tensor::Attrs& attrs,
+std::vector<Array> evaluate_op(tensor::Op op, std::span<const Array> operands,
+                               std::span<const tensor::Type> results, const tensor::Attrs& attrs,
                                const DropoutMask& keeps = {});
 
 /// The part of `array` at [begin, begin + extent) along `dim`.

@@ -48,7 +48,9 @@ class FileCase : public testing::Test {
 class EmptyFolder : public testing::Test {
  public:
   explicit EmptyFolder(const Request& request) : request_(request) {}
-  void TestBody() override { FAIL() << request_.folder << " has no file `*" << request_.extension << "`"; }
+  void TestBody() override {
+    FAIL() << request_.folder << " has no file `*" << request_.extension << "`";
+  }
 
  private:
   const Request& request_;
@@ -58,7 +60,8 @@ std::vector<fs::path> files_of(const Request& request) {
   std::vector<fs::path> paths;
   std::error_code absent;  // an absent folder is an empty one, which fails
   for (const auto& entry : fs::recursive_directory_iterator(request.folder, absent)) {
-    if (entry.is_regular_file() && entry.path().filename().string().ends_with(request.extension)) paths.push_back(entry.path());
+    if (entry.is_regular_file() && entry.path().filename().string().ends_with(request.extension))
+      paths.push_back(entry.path());
   }
   std::sort(paths.begin(), paths.end());
   return paths;
@@ -70,7 +73,8 @@ std::string FileTest::beside(const std::string& extension) const {
   return (fs::path(path).parent_path() / fs::path(name).filename()).string() + extension;
 }
 
-bool add_file_tests(const char* suite, const char* folder, const char* extension, FileTestBody body) {
+bool add_file_tests(const char* suite, const char* folder, const char* extension,
+                    FileTestBody body) {
   requests().push_back({suite, folder, extension, std::move(body)});
   return true;
 }
@@ -79,7 +83,8 @@ void register_file_tests() {
   for (const Request& request : requests()) {
     const std::vector<fs::path> paths = files_of(request);
     if (paths.empty()) {
-      testing::RegisterTest(request.suite.c_str(), "has_files", nullptr, nullptr, __FILE__, __LINE__,
+      testing::RegisterTest(request.suite.c_str(), "has_files", nullptr, nullptr, __FILE__,
+                            __LINE__,
                             [&request]() -> testing::Test* { return new EmptyFolder(request); });
     }
     for (const fs::path& path : paths) {
@@ -87,8 +92,9 @@ void register_file_tests() {
       test.path = path.generic_string();
       test.name = path.lexically_relative(request.folder).generic_string();
       test.name.resize(test.name.size() - request.extension.size());
-      testing::RegisterTest(request.suite.c_str(), test.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
-                            [test, &request]() -> testing::Test* { return new FileCase(test, request.body); });
+      testing::RegisterTest(
+          request.suite.c_str(), test.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+          [test, &request]() -> testing::Test* { return new FileCase(test, request.body); });
     }
   }
 }

@@ -29,13 +29,14 @@ using FileTestBody = std::function<void(const FileTest&)>;
 
 /// Adds one case per file under `folder` (searched recursively) whose name ends in `extension`.
 /// Called while static objects are initialised; the cases are registered when the program starts.
-bool add_file_tests(const char* suite, const char* folder, const char* extension, FileTestBody body);
+bool add_file_tests(const char* suite, const char* folder, const char* extension,
+                    FileTestBody body);
 
 /// Registers the added cases; `main` calls it in the project root.
 void register_file_tests();
 
 }  // namespace piper::test
 
-#define PIPER_FILE_TEST(suite, folder, extension, ...)                                  \
-  [[maybe_unused]] static const bool file_tests_of_##suite =                           \
+#define PIPER_FILE_TEST(suite, folder, extension, ...)       \
+  [[maybe_unused]] static const bool file_tests_of_##suite = \
       ::piper::test::add_file_tests(#suite, folder, extension, __VA_ARGS__)

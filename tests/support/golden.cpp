@@ -59,9 +59,11 @@ void expect_golden(const std::filesystem::path& path, std::string_view actual) {
     return;
   }
   if (!expected) {
-    ADD_FAILURE() << path.string() << " does not exist; `--update` writes it:\n" << line_difference("", actual);
+    ADD_FAILURE() << path.string() << " does not exist; `--update` writes it:\n"
+                  << line_difference("", actual);
   } else if (*expected != actual) {
-    ADD_FAILURE() << path.string() << " differs (`--update` rewrites it):\n" << line_difference(*expected, actual);
+    ADD_FAILURE() << path.string() << " differs (`--update` rewrites it):\n"
+                  << line_difference(*expected, actual);
   }
 }
 
@@ -72,14 +74,18 @@ std::string line_difference(std::string_view expected, std::string_view actual) 
   while (same_front < std::min(a.size(), b.size()) && a[same_front] == b[same_front]) ++same_front;
   if (same_front == a.size() && same_front == b.size()) return {};
   std::size_t same_back = 0;
-  while (same_back < std::min(a.size(), b.size()) - same_front && a[a.size() - 1 - same_back] == b[b.size() - 1 - same_back]) {
+  while (same_back < std::min(a.size(), b.size()) - same_front &&
+         a[a.size() - 1 - same_back] == b[b.size() - 1 - same_back]) {
     ++same_back;
   }
 
   std::ostringstream out;
-  const auto show = [&out](char mark, const std::vector<std::string_view>& lines, std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end && i < begin + kShownLines; ++i) out << mark << ' ' << lines[i] << '\n';
-    if (end > begin + kShownLines) out << mark << " ... " << end - begin - kShownLines << " more lines\n";
+  const auto show = [&out](char mark, const std::vector<std::string_view>& lines, std::size_t begin,
+                           std::size_t end) {
+    for (std::size_t i = begin; i < end && i < begin + kShownLines; ++i)
+      out << mark << ' ' << lines[i] << '\n';
+    if (end > begin + kShownLines)
+      out << mark << " ... " << end - begin - kShownLines << " more lines\n";
   };
   const std::size_t first = same_front < kContextLines ? 0 : same_front - kContextLines;
   out << "line " << first + 1 << ":\n";

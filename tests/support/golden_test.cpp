@@ -47,7 +47,8 @@ TEST(Golden, UpdateWrites) {
 }
 
 TEST(LineDifference, ShowsChangedLinesInContext) {
-  EXPECT_EQ(line_difference("a\nb\nc\nd\ne\nf\n", "a\nb\nc\nX\nY\ne\nf\n"), "line 2:\n  b\n  c\n- d\n+ X\n+ Y\n  e\n  f\n");
+  EXPECT_EQ(line_difference("a\nb\nc\nd\ne\nf\n", "a\nb\nc\nX\nY\ne\nf\n"),
+            "line 2:\n  b\n  c\n- d\n+ X\n+ Y\n  e\n  f\n");
   EXPECT_EQ(line_difference("a\n", "a\n"), "");
 }
 

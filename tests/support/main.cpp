@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 
 // The build lies inside the tree, so the root is above the program.
 bool enter_project_root() {
-  for (fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();; folder = folder.parent_path()) {
+  for (fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();;
+       folder = folder.parent_path()) {
     if (fs::exists(folder / "CMakePresets.json")) {
       fs::current_path(folder);
       return true;
@@ -31,7 +32,8 @@ template <typename Number>
 bool take_number(std::string_view argument, std::string_view flag, Number& value) {
   if (!argument.starts_with(flag)) return false;
   argument.remove_prefix(flag.size());
-  const auto [end, error] = std::from_chars(argument.data(), argument.data() + argument.size(), value);
+  const auto [end, error] =
+      std::from_chars(argument.data(), argument.data() + argument.size(), value);
   return error == std::errc() && end == argument.data() + argument.size();
 }
 
@@ -44,8 +46,12 @@ int main(int argc, char** argv) {
     const std::string_view argument = argv[i];
     if (argument == "--update") {
       piper::test::set_updating(true);
-    } else if (!take_number(argument, "--seed=", cases.seed) && !take_number(argument, "--cases=", cases.count)) {
-      std::fprintf(stderr, "unknown argument `%s`; known are --update, --seed=N, --cases=N and GoogleTest's\n", argv[i]);
+    } else if (!take_number(argument, "--seed=", cases.seed) &&
+               !take_number(argument, "--cases=", cases.count)) {
+      std::fprintf(
+          stderr,
+          "unknown argument `%s`; known are --update, --seed=N, --cases=N and GoogleTest's\n",
+          argv[i]);
       return 2;
     }
   }

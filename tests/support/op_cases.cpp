@@ -25,7 +25,8 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   std::size_t begin = 0;
   for (std::size_t i = 0; i <= text.size(); ++i) {
     if (i == text.size() || (text[i] == separator && depth == 0)) {
-      if (const auto part = trimmed(text.substr(begin, i - begin)); !part.empty()) parts.push_back(part);
+      if (const auto part = trimmed(text.substr(begin, i - begin)); !part.empty())
+        parts.push_back(part);
       begin = i + 1;
     } else {
       depth += text[i] == '[' ? 1 : text[i] == ']' ? -1 : 0;
@@ -46,8 +47,8 @@ std::vector<Symbol> names(Context& context, std::string_view text) {
 struct Reach {
   Op op;
   double most = 8;
-  bool positive = false;    // the first operand; down to 1/20
-  double divisor = 0;       // the second operand stands no closer to 0
+  bool positive = false;  // the first operand; down to 1/20
+  double divisor = 0;     // the second operand stands no closer to 0
 };
 constexpr Reach kReaches[] = {
     // Beyond, one element hides the differences of all others; runtime/kernel_math.h is tested
@@ -66,7 +67,7 @@ constexpr Reach kReaches[] = {
     {.op = Op::silu_grad, .most = 40},
     // It takes exponentials of logarithms of probabilities.
     {.op = Op::log_softmax_grad, .most = 4},
-    {.op = Op::attend, .most = 3},            // scores are products of two
+    {.op = Op::attend, .most = 3},  // scores are products of two
     {.op = Op::attend_grad, .most = 3},
 };
 
@@ -147,16 +148,23 @@ constexpr Row kRows[] = {
     {Op::shift, "nowhere", "f64[batch: 4*, dim: 6]", "dims: dim; from: 0"},
     {Op::concat, "last", "f64[batch: 4*, dim: 2]; f64[batch: 4*, dim: 4]", "dims: dim"},
     {Op::concat, "first", "f64[seq: 2, batch: 4*]; f64[seq: 6, batch: 4*]", "dims: seq"},
-    {Op::concat, "another memory order", "f64[batch: 4*, seq: 2, dim: 4]; f64[dim: 4, batch: 4*, seq: 4]", "dims: seq"},
-    {Op::rotary, "heads", "f64[batch: 2*, seq: 4, heads: 2, width: 6]; f64[seq: 4, width: 3]; f64[seq: 4, width: 3]", "dims: width"},
-    {Op::rotary, "not the last", "f64[batch: 2*, width: 4, seq: 2]; f64[width: 2, seq: 2]; f64[width: 2, seq: 2]", "dims: width"},
+    {Op::concat, "another memory order",
+     "f64[batch: 4*, seq: 2, dim: 4]; f64[dim: 4, batch: 4*, seq: 4]", "dims: seq"},
+    {Op::rotary, "heads",
+     "f64[batch: 2*, seq: 4, heads: 2, width: 6]; f64[seq: 4, width: 3]; f64[seq: 4, width: 3]",
+     "dims: width"},
+    {Op::rotary, "not the last",
+     "f64[batch: 2*, width: 4, seq: 2]; f64[width: 2, seq: 2]; f64[width: 2, seq: 2]",
+     "dims: width"},
     {Op::sum, "inner", "f64[batch: 4*, seq: 2, dim: 6]", "dims: seq"},
     {Op::sum, "all", "f64[batch: 4*, dim: 6]", "dims: batch, dim"},
     {Op::sum, "none", "f64[]", "dims:"},
     {Op::max, "inner", "f64[batch: 4*, seq: 2, dim: 6]", "dims: seq"},
     {Op::max, "two", "f64[seq: 2, batch: 4*, dim: 6]", "dims: dim, seq"},
-    {Op::max_grad, "inner", "f64[batch: 4*, seq: 2, dim: 6]; f64[batch: 4*, dim: 6]; f64[batch: 4*, dim: 6]", "dims: seq"},
-    {Op::max_grad, "two", "f64[seq: 2, batch: 4*, dim: 6]; f64[batch: 4*]; f64[batch: 4*]", "dims: dim, seq"},
+    {Op::max_grad, "inner",
+     "f64[batch: 4*, seq: 2, dim: 6]; f64[batch: 4*, dim: 6]; f64[batch: 4*, dim: 6]", "dims: seq"},
+    {Op::max_grad, "two", "f64[seq: 2, batch: 4*, dim: 6]; f64[batch: 4*]; f64[batch: 4*]",
+     "dims: dim, seq"},
     {Op::softmax, "last", "f64[batch: 4*, dim: 6]", "dims: dim"},
     {Op::softmax, "middle", "f64[batch: 4*, seq: 2, dim: 6]", "dims: seq"},
     {Op::softmax_grad, "last", "f64[batch: 4*, dim: 6]; f64[batch: 4*, dim: 6]", "dims: dim"},
@@ -165,40 +173,64 @@ constexpr Row kRows[] = {
     {Op::log_softmax_grad, "last", "f64[batch: 4*, dim: 6]; f64[batch: 4*, dim: 6]", "dims: dim"},
     {Op::rms_norm, "last", "f64[batch: 4*, dim: 6]", "dims: dim; scalar: 1e-05"},
     {Op::rms_norm, "middle", "f64[batch: 4*, dim: 6, seq: 2]", "dims: dim; scalar: 0.1"},
-    {Op::rms_norm_grad, "last", "f64[batch: 4*, dim: 6]; f64[batch: 4*, dim: 6]", "dims: dim; scalar: 1e-05"},
+    {Op::rms_norm_grad, "last", "f64[batch: 4*, dim: 6]; f64[batch: 4*, dim: 6]",
+     "dims: dim; scalar: 1e-05"},
     {Op::layer_norm, "last", "f64[batch: 4*, dim: 6]", "dims: dim; scalar: 1e-05"},
     {Op::layer_norm, "middle", "f64[batch: 4*, dim: 6, seq: 2]", "dims: dim; scalar: 0.1"},
-    {Op::layer_norm_grad, "last", "f64[batch: 4*, dim: 6]; f64[batch: 4*, dim: 6]", "dims: dim; scalar: 1e-05"},
-    {Op::cross_entropy, "last", "f64[batch: 4*, seq: 2, vocab: 6]; i64[batch: 4*, seq: 2]", "dims: vocab"},
-    {Op::cross_entropy, "middle", "f64[batch: 4*, vocab: 6, seq: 2]; i64[batch: 4*, seq: 2]", "dims: vocab"},
-    {Op::cross_entropy, "ignored", "f64[batch: 4*, seq: 2, vocab: 6]; i64[batch: 4*, seq: 2]", "dims: vocab; ignore: 2"},
-    {Op::cross_entropy, "ignored_middle", "f64[batch: 4*, vocab: 6, seq: 2]; i64[batch: 4*, seq: 2]", "dims: vocab; ignore: 0"},
-    {Op::cross_entropy_grad, "ignored", "f64[batch: 4*, seq: 2, vocab: 6]; i64[batch: 4*, seq: 2]; f64[batch: 4*, seq: 2]", "dims: vocab; ignore: 2"},
-    {Op::cross_entropy_grad, "last", "f64[batch: 4*, seq: 2, vocab: 6]; i64[batch: 4*, seq: 2]; f64[batch: 4*, seq: 2]", "dims: vocab"},
+    {Op::layer_norm_grad, "last", "f64[batch: 4*, dim: 6]; f64[batch: 4*, dim: 6]",
+     "dims: dim; scalar: 1e-05"},
+    {Op::cross_entropy, "last", "f64[batch: 4*, seq: 2, vocab: 6]; i64[batch: 4*, seq: 2]",
+     "dims: vocab"},
+    {Op::cross_entropy, "middle", "f64[batch: 4*, vocab: 6, seq: 2]; i64[batch: 4*, seq: 2]",
+     "dims: vocab"},
+    {Op::cross_entropy, "ignored", "f64[batch: 4*, seq: 2, vocab: 6]; i64[batch: 4*, seq: 2]",
+     "dims: vocab; ignore: 2"},
+    {Op::cross_entropy, "ignored_middle",
+     "f64[batch: 4*, vocab: 6, seq: 2]; i64[batch: 4*, seq: 2]", "dims: vocab; ignore: 0"},
+    {Op::cross_entropy_grad, "ignored",
+     "f64[batch: 4*, seq: 2, vocab: 6]; i64[batch: 4*, seq: 2]; f64[batch: 4*, seq: 2]",
+     "dims: vocab; ignore: 2"},
+    {Op::cross_entropy_grad, "last",
+     "f64[batch: 4*, seq: 2, vocab: 6]; i64[batch: 4*, seq: 2]; f64[batch: 4*, seq: 2]",
+     "dims: vocab"},
     {Op::lookup, "rows", "f64[vocab: 6, dim: 2]; i64[batch: 4*, seq: 2]", ""},
     {Op::lookup, "single numbers", "f64[vocab: 6]; i64[batch: 4*]", ""},
-    {Op::lookup_grad, "rows", "i64[batch: 4*, seq: 2]; f64[batch: 4*, seq: 2, dim: 2]", "shape: f64[vocab: 6, dim: 2]"},
+    {Op::lookup_grad, "rows", "i64[batch: 4*, seq: 2]; f64[batch: 4*, seq: 2, dim: 2]",
+     "shape: f64[vocab: 6, dim: 2]"},
     {Op::rename, "one", "f64[batch: 4*, seq: 2]", "dims: seq; dims2: key"},
     {Op::rename, "swap", "f64[batch: 4*, seq: 2, key: 2]", "dims: seq, key; dims2: key, seq"},
     {Op::broadcast, "one dimension", "f64[batch: 4*]", "shape: f64[batch: 4*, dim: 6]"},
     {Op::broadcast, "a scalar", "f64[]", "shape: f64[batch: 4*, dim: 6]"},
-    {Op::broadcast, "another order", "f64[dim: 6, batch: 4*]", "shape: f64[batch: 4*, seq: 2, dim: 6]"},
+    {Op::broadcast, "another order", "f64[dim: 6, batch: 4*]",
+     "shape: f64[batch: 4*, seq: 2, dim: 6]"},
     {Op::permute, "three", "f64[batch: 4*, seq: 2, dim: 6]", "dims: seq, dim, batch"},
     {Op::contract, "weight", "f64[batch: 4*, seq: 2, dim: 6]; f64[dim: 6, hidden: 2]", "dims: dim"},
-    {Op::contract, "weight transposed", "f64[batch: 4*, dim: 6]; f64[hidden: 2, dim: 6]", "dims: dim"},
-    {Op::contract, "sum over samples", "f64[batch: 4*, seq: 2, dim: 6]; f64[batch: 4*, seq: 2, hidden: 2]", "dims: batch, seq"},
-    {Op::contract, "batched", "f64[experts: 2, slot: 4, dim: 6]; f64[experts: 2, dim: 6, hidden: 2]", "dims: dim"},
-    {Op::contract, "batched, both transposed", "f64[experts: 2, dim: 6, slot: 4]; f64[experts: 2, hidden: 2, dim: 6]", "dims: dim"},
-    {Op::contract, "two summed", "f64[batch: 4*, heads: 2, width: 2]; f64[heads: 2, width: 2, dim: 6]", "dims: heads, width"},
+    {Op::contract, "weight transposed", "f64[batch: 4*, dim: 6]; f64[hidden: 2, dim: 6]",
+     "dims: dim"},
+    {Op::contract, "sum over samples",
+     "f64[batch: 4*, seq: 2, dim: 6]; f64[batch: 4*, seq: 2, hidden: 2]", "dims: batch, seq"},
+    {Op::contract, "batched",
+     "f64[experts: 2, slot: 4, dim: 6]; f64[experts: 2, dim: 6, hidden: 2]", "dims: dim"},
+    {Op::contract, "batched, both transposed",
+     "f64[experts: 2, dim: 6, slot: 4]; f64[experts: 2, hidden: 2, dim: 6]", "dims: dim"},
+    {Op::contract, "two summed",
+     "f64[batch: 4*, heads: 2, width: 2]; f64[heads: 2, width: 2, dim: 6]", "dims: heads, width"},
     {Op::contract, "matrix and vector", "f64[batch: 4*, dim: 6]; f64[dim: 6]", "dims: dim"},
     {Op::contract, "row by row", "f64[batch: 4*, dim: 6]; f64[batch: 4*, dim: 6]", "dims: dim"},
-    {Op::contract_add, "weight", "f64[batch: 4*, seq: 2, hidden: 2]; f64[dim: 6, hidden: 2]; f64[batch: 4*, seq: 2, dim: 6]", "dims: hidden"},
-    {Op::contract_add, "batched", "f64[experts: 2, slot: 4, dim: 6]; f64[experts: 2, dim: 6, hidden: 2]; f64[experts: 2, slot: 4, hidden: 2]", "dims: dim"},
-    {Op::attend, "causal", "f64[batch: 2*, seq: 4, heads: 2, width: 2]; f64[batch: 2*, seq: 4, heads: 2, width: 2]; f64[batch: 2*, seq: 4, heads: 2, width: 2]",
+    {Op::contract_add, "weight",
+     "f64[batch: 4*, seq: 2, hidden: 2]; f64[dim: 6, hidden: 2]; f64[batch: 4*, seq: 2, dim: 6]",
+     "dims: hidden"},
+    {Op::contract_add, "batched",
+     "f64[experts: 2, slot: 4, dim: 6]; f64[experts: 2, dim: 6, hidden: 2]; f64[experts: 2, slot: 4, hidden: 2]",
+     "dims: dim"},
+    {Op::attend, "causal",
+     "f64[batch: 2*, seq: 4, heads: 2, width: 2]; f64[batch: 2*, seq: 4, heads: 2, width: 2]; f64[batch: 2*, seq: 4, heads: 2, width: 2]",
      "causal: true; scalar: 0.7071067811865476"},
-    {Op::attend, "grouped heads", "f64[batch: 2*, seq: 4, heads: 4, width: 2]; f64[batch: 2*, seq: 4, kv_heads: 2, width: 2]; f64[batch: 2*, seq: 4, kv_heads: 2, width: 2]",
+    {Op::attend, "grouped heads",
+     "f64[batch: 2*, seq: 4, heads: 4, width: 2]; f64[batch: 2*, seq: 4, kv_heads: 2, width: 2]; f64[batch: 2*, seq: 4, kv_heads: 2, width: 2]",
      "causal: true; scalar: 0.5"},
-    {Op::attend, "across, wider values", "f64[batch: 2*, seq: 4, heads: 2, width: 2]; f64[batch: 2*, key: 6, heads: 2, width: 2]; f64[batch: 2*, key: 6, heads: 2, value: 4]",
+    {Op::attend, "across, wider values",
+     "f64[batch: 2*, seq: 4, heads: 2, width: 2]; f64[batch: 2*, key: 6, heads: 2, width: 2]; f64[batch: 2*, key: 6, heads: 2, value: 4]",
      "causal: false; scalar: 0.5"},
     {Op::attend_grad, "causal",
      "f64[batch: 2*, seq: 4, heads: 2, width: 2]; f64[batch: 2*, seq: 4, heads: 2, width: 2]; f64[batch: 2*, seq: 4, heads: 2, width: 2]; "
@@ -239,17 +271,23 @@ Attrs make_attrs(Context& context, std::string_view text) {
   for (const auto entry : split(text, ';')) {
     const std::size_t colon = entry.find(':');
     assert(colon != std::string_view::npos);
-    const std::string_view field = trimmed(entry.substr(0, colon)), value = trimmed(entry.substr(colon + 1));
+    const std::string_view field = trimmed(entry.substr(0, colon)),
+                           value = trimmed(entry.substr(colon + 1));
     if (field == "dims") attrs.dims = names(context, value);
     else if (field == "dims2") attrs.dims2 = names(context, value);
-    else if (field == "scalar") std::from_chars(value.data(), value.data() + value.size(), attrs.scalar);
-    else if (field == "scalar2") std::from_chars(value.data(), value.data() + value.size(), attrs.scalar2);
-    else if (field == "from") std::from_chars(value.data(), value.data() + value.size(), attrs.from);
-    else if (field == "extent") std::from_chars(value.data(), value.data() + value.size(), attrs.extent);
+    else if (field == "scalar")
+      std::from_chars(value.data(), value.data() + value.size(), attrs.scalar);
+    else if (field == "scalar2")
+      std::from_chars(value.data(), value.data() + value.size(), attrs.scalar2);
+    else if (field == "from")
+      std::from_chars(value.data(), value.data() + value.size(), attrs.from);
+    else if (field == "extent")
+      std::from_chars(value.data(), value.data() + value.size(), attrs.extent);
     else if (field == "dtype") attrs.dtype = *parse_dtype(value);
     else if (field == "causal") attrs.causal = value == "true";
     else if (field == "shape") attrs.shape = make_type(context, value);
-    else if (field == "ignore") std::from_chars(value.data(), value.data() + value.size(), attrs.ignore.emplace());
+    else if (field == "ignore")
+      std::from_chars(value.data(), value.data() + value.size(), attrs.ignore.emplace());
     else if (field == "seed") attrs.seed = context.symbol(value);
     else assert(false && "no such attribute");
   }
@@ -261,7 +299,8 @@ std::vector<OpCase> cases_of(Op op, Context& context) {
   for (const Row& row : kRows) {
     if (row.op != op) continue;
     OpCase made{op, row.what, {}, make_attrs(context, row.attrs)};
-    for (const auto type : split(row.operands, ';')) made.operands.push_back(make_type(context, type));
+    for (const auto type : split(row.operands, ';'))
+      made.operands.push_back(make_type(context, type));
     cases.push_back(std::move(made));
   }
   return cases;
@@ -283,14 +322,16 @@ Array random_array(const Type& type, Random& random, double bound) {
   return array;
 }
 
-std::vector<Array> random_operands(const OpCase& op_case, const SymbolTable& symbols, Random& random) {
+std::vector<Array> random_operands(const OpCase& op_case, const SymbolTable& symbols,
+                                   Random& random) {
   const Reach reach = reach_of(op_case.op);
   std::vector<Array> operands;
   for (const Type& type : op_case.operands) {
     Array array{type, {}};
     for (std::int64_t i = 0; i < type.elements(); ++i) {
       // Class and row numbers: below the smallest table in the cases.
-      array.data.push_back(type.dtype == DType::i64 ? static_cast<double>(random.below(6)) : mixed(random, reach.most));
+      array.data.push_back(type.dtype == DType::i64 ? static_cast<double>(random.below(6))
+                                                    : mixed(random, reach.most));
     }
     operands.push_back(std::move(array));
   }
@@ -303,12 +344,15 @@ std::vector<Array> random_operands(const OpCase& op_case, const SymbolTable& sym
   switch (op_case.op) {
     case Op::max_grad: {
       const OpCase forward{Op::max, "", {op_case.operands[0]}, op_case.attrs};
-      operands[1] = evaluate_op(Op::max, std::span(operands).first(1), result_types(forward, symbols), op_case.attrs)[0];
+      operands[1] = evaluate_op(Op::max, std::span(operands).first(1),
+                                result_types(forward, symbols), op_case.attrs)[0];
       break;
     }
     case Op::attend_grad: {
-      const OpCase forward{Op::attend, "", {op_case.operands.begin(), op_case.operands.begin() + 3}, op_case.attrs};
-      std::vector<Array> made = evaluate_op(Op::attend, std::span(operands).first(3), result_types(forward, symbols), op_case.attrs);
+      const OpCase forward{
+          Op::attend, "", {op_case.operands.begin(), op_case.operands.begin() + 3}, op_case.attrs};
+      std::vector<Array> made = evaluate_op(Op::attend, std::span(operands).first(3),
+                                            result_types(forward, symbols), op_case.attrs);
       operands[3] = made[0];
       operands[4] = made[1];
       break;

@@ -29,7 +29,8 @@ std::vector<OpCase> cases_of(tensor::Op op, Context& context);
 /// Random numbers for the operands of a case: inside the op's domain and in all parts of it
 /// (`Reach` in op_cases.cpp), away from its kinks, indices within their table. An operand of an
 /// adjoint op that must be the forward op's result is that result.
-std::vector<Array> random_operands(const OpCase& op_case, const SymbolTable& symbols, Random& random);
+std::vector<Array> random_operands(const OpCase& op_case, const SymbolTable& symbols,
+                                   Random& random);
 
 /// The result types of a case.
 std::vector<tensor::Type> result_types(const OpCase& op_case, const SymbolTable& symbols);

@@ -39,16 +39,19 @@ struct Pipe {
   }
 };
 
-[[noreturn]] void become(const std::vector<std::string>& command, const ProcessOptions& options, int out, int err) {
+[[noreturn]] void become(const std::vector<std::string>& command, const ProcessOptions& options,
+                         int out, int err) {
   setpgid(0, 0);
   const int nothing = open("/dev/null", O_RDONLY);
   dup2(nothing, STDIN_FILENO);
   dup2(out, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
   for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
-  if (!options.working_directory.empty() && chdir(options.working_directory.c_str()) != 0) _exit(127);
+  if (!options.working_directory.empty() && chdir(options.working_directory.c_str()) != 0)
+    _exit(127);
   std::vector<char*> arguments;
-  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  for (const std::string& argument : command)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   execvp(arguments[0], arguments.data());
   _exit(127);
@@ -99,8 +102,7 @@ ProcessResult run_process(const std::vector<std::string>& command, const Process
   for (Pipe* pipe : {&out, &err}) {
     if (pipe->read < 0) continue;
     fcntl(pipe->read, F_SETFL, O_NONBLOCK);
-    while (read_some(pipe->read, pipe == &out ? result.out : result.err)) {
-    }
+    while (read_some(pipe->read, pipe == &out ? result.out : result.err)) {}
   }
   result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return result;

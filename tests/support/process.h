@@ -17,7 +17,7 @@ namespace piper::test {
 struct ProcessOptions {
   // Set in addition to the test's own.
   std::vector<std::pair<std::string, std::string>> environment;
-  std::string working_directory;                                  // empty: the test's own
+  std::string working_directory;  // empty: the test's own
   std::chrono::milliseconds limit{60'000};
 };
 
@@ -28,7 +28,8 @@ struct ProcessResult {
   std::string err;
 };
 
-ProcessResult run_process(const std::vector<std::string>& command, const ProcessOptions& options = {});
+ProcessResult run_process(const std::vector<std::string>& command,
+                          const ProcessOptions& options = {});
 
 /// The absolute path of a program or plugin of this build: they lie beside the test programs.
 std::string program_path(const std::string& name);

@@ -20,7 +20,9 @@ TEST(Process, ReadsMoreThanAPipeHolds) {
 }
 
 TEST(Process, KillsWhatRunsTooLong) {
-  const ProcessResult result = run_process({"sleep", "60"}, {.environment = {}, .working_directory = {}, .limit = std::chrono::milliseconds(50)});
+  const ProcessResult result = run_process(
+      {"sleep", "60"},
+      {.environment = {}, .working_directory = {}, .limit = std::chrono::milliseconds(50)});
   EXPECT_TRUE(result.timed_out);
   EXPECT_EQ(result.exit_code, 128 + 9);
 }
@@ -28,11 +30,14 @@ TEST(Process, KillsWhatRunsTooLong) {
 TEST(Process, SetsEnvironmentAndFolder) {
   const TemporaryFolder folder;
   const ProcessResult result =
-      run_process({"sh", "-c", "echo $PIPER_TEST_VALUE; pwd"}, {.environment = {{"PIPER_TEST_VALUE", "7"}}, .working_directory = folder.path()});
+      run_process({"sh", "-c", "echo $PIPER_TEST_VALUE; pwd"},
+                  {.environment = {{"PIPER_TEST_VALUE", "7"}}, .working_directory = folder.path()});
   EXPECT_EQ(result.out, "7\n" + folder.path().string() + "\n");
 }
 
-TEST(Process, MissingProgramIsExitCode127) { EXPECT_EQ(run_process({"no-such-program-anywhere"}).exit_code, 127); }
+TEST(Process, MissingProgramIsExitCode127) {
+  EXPECT_EQ(run_process({"no-such-program-anywhere"}).exit_code, 127);
+}
 
 }  // namespace
 }  // namespace piper::test

@@ -40,7 +40,8 @@ void for_each_case(int count, const std::function<void(Random&)>& body) {
   const int cases = options.count > 0 ? options.count : count;
   for (int i = 0; i < cases; ++i) {
     const std::uint64_t seed = options.seed + static_cast<std::uint64_t>(i);
-    SCOPED_TRACE(testing::Message() << "case " << i << "; to repeat it alone: --seed=" << seed << " --cases=1");
+    SCOPED_TRACE(testing::Message()
+                 << "case " << i << "; to repeat it alone: --seed=" << seed << " --cases=1");
     // Neighbouring seeds give streams that have nothing in common.
     Random random(Random(seed).next());
     body(random);

@@ -52,9 +52,10 @@ TEST(ForEachCase, FailureNamesTheSeed) {
   calls = 0;
   const CaseOptions before = case_options();
   case_options() = {.seed = 100, .count = 0};
-  EXPECT_NONFATAL_FAILURE(for_each_case(20, [](Random&) {
-                            if (++calls == 4) ADD_FAILURE();
-                          }),
+  EXPECT_NONFATAL_FAILURE(for_each_case(20,
+                                        [](Random&) {
+                                          if (++calls == 4) ADD_FAILURE();
+                                        }),
                           "--seed=103 --cases=1");
   case_options() = before;
 }

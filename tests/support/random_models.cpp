@@ -10,7 +10,8 @@ std::string number(std::uint64_t value) { return std::to_string(value); }
 
 class ModelWriter {
  public:
-  ModelWriter(Random& random, const RandomModelOptions& options) : random_(random), options_(options), sequence_(random.chance(0.5)) {
+  ModelWriter(Random& random, const RandomModelOptions& options)
+      : random_(random), options_(options), sequence_(random.chance(0.5)) {
     wide_ = random.pick(std::vector<std::uint32_t>{2, 3, 4});
     classes_ = static_cast<std::uint32_t>(random.between(3, 5));
     shape_ = sequence_ ? "tensor[batch, seq, wide]" : "tensor[batch, wide]";
@@ -28,7 +29,8 @@ class ModelWriter {
     RandomModel model;
     model.text = functions_ + "model net(wide: int) {\n    input " + inputs_ + "\n" + body_ + "}\n";
     model.call = "net(wide: " + number(wide_) + ")";
-    if (sequence_) model.extents += ", seq: " + number(static_cast<std::uint64_t>(random_.between(1, 3)));
+    if (sequence_)
+      model.extents += ", seq: " + number(static_cast<std::uint64_t>(random_.between(1, 3)));
     if (integers_) model.extents += ", classes: " + number(classes_);
     for (const auto& [name, count] : calls_) {
       for (std::uint32_t i = 0; i < count; ++i) model.regions.emplace_back(name, i);
@@ -40,23 +42,41 @@ class ModelWriter {
   // ---- expressions
   // ---------------------------------------------------------------------------------------------------
 
-  std::string activation(const std::string& x) { return random_.pick(std::vector<std::string>{"tanh", "sigmoid", "gelu", "silu", "softplus", "relu", "sin", "cos"}) + "(" + x + ")"; }
-  std::string normal() { return " = " + random_.pick(std::vector<std::string>{"normal(0.4)", "uniform(0.6)", "normal(0.2)"}) + "\n"; }
-  std::string normed(const std::string& x) { return random_.chance(0.5) ? x : random_.pick(std::vector<std::string>{"layer_norm(", "rms_norm("}) + x + ")"; }
+  std::string activation(const std::string& x) {
+    return random_.pick(std::vector<std::string>{"tanh", "sigmoid", "gelu", "silu", "softplus",
+                                                 "relu", "sin", "cos"}) +
+           "(" + x + ")";
+  }
+  std::string normal() {
+    return " = " +
+           random_.pick(std::vector<std::string>{"normal(0.4)", "uniform(0.6)", "normal(0.2)"}) +
+           "\n";
+  }
+  std::string normed(const std::string& x) {
+    return random_.chance(0.5)
+               ? x
+               : random_.pick(std::vector<std::string>{"layer_norm(", "rms_norm("}) + x + ")";
+  }
 
   /// Element by element, or along the last dimension; bounded growth.
   std::string expression(std::uint32_t depth) {
-    if (depth == 0) return random_.pick(std::vector<std::string>{"x", "gain * x", "(x + offset)", "0.5 * x"});
+    if (depth == 0)
+      return random_.pick(std::vector<std::string>{"x", "gain * x", "(x + offset)", "0.5 * x"});
     const std::string a = expression(depth - 1);
     switch (random_.below(11)) {
       case 0: return activation(a);
-      case 1: return random_.pick(std::vector<std::string>{"softmax(", "log_softmax(", "layer_norm(", "rms_norm("}) + a + ")";
+      case 1:
+        return random_.pick(std::vector<std::string>{"softmax(", "log_softmax(", "layer_norm(",
+                                                     "rms_norm("}) +
+               a + ")";
       case 2: return "(" + a + " - mean(" + a + "))";
       case 3: return "(" + a + " + " + expression(depth - 1) + ")";
       case 4: return "(" + a + " - " + expression(depth - 1) + ")";
       case 5: return "(" + a + ") * tanh(" + expression(depth - 1) + ")";
       // A separate factor for each: conventions about the derivative differ for equal operands.
-      case 6: return random_.pick(std::vector<std::string>{"maximum(", "minimum("}) + a + ", 0." + number(21 + next_factor_++) + " * " + expression(depth - 1) + " + 0.1)";
+      case 6:
+        return random_.pick(std::vector<std::string>{"maximum(", "minimum("}) + a + ", 0." +
+               number(21 + next_factor_++) + " * " + expression(depth - 1) + " + 0.1)";
       case 7: return "(" + a + ") / (1.5 + sqrt(square(" + expression(depth - 1) + ") + 0.5))";
       case 8: return parts(a, expression(depth - 1));
       case 9: return "(" + a + " + 0.1 * iota(" + a + ", first: -1, step: 0.75))";
@@ -68,9 +88,15 @@ class ModelWriter {
   std::string parts(const std::string& a, const std::string& b) {
     const std::string cut = number(1 + random_.below(wide_ - 1)), wide = number(wide_);
     switch (random_.below(3)) {
-      case 0: return "concat(slice(" + a + ", " + cut + ".." + wide + "), slice(" + b + ", 0.." + cut + "))";
-      case 1: return "slice(pad(" + a + ", before: 1, after: 2), " + (random_.chance(0.5) ? "0.." + wide : "2.." + number(wide_ + 2)) + ")";
-      default: return "shift(" + a + (random_.chance(0.5) ? ", 1" : ", -1") + (sequence_ && random_.chance(0.5) ? ", along: seq)" : ")");
+      case 0:
+        return "concat(slice(" + a + ", " + cut + ".." + wide + "), slice(" + b + ", 0.." + cut +
+               "))";
+      case 1:
+        return "slice(pad(" + a + ", before: 1, after: 2), " +
+               (random_.chance(0.5) ? "0.." + wide : "2.." + number(wide_ + 2)) + ")";
+      default:
+        return "shift(" + a + (random_.chance(0.5) ? ", 1" : ", -1") +
+               (sequence_ && random_.chance(0.5) ? ", along: seq)" : ")");
     }
   }
 
@@ -92,21 +118,31 @@ class ModelWriter {
       case 1: {
         std::string hidden = activation(normed("x") + " @ up + bias");
         if (options_.dropout && random_.chance(0.3)) hidden = "dropout(" + hidden + ", 0.25)";
-        body = "    weight up[wide, inner: " + inner + "]" + normal() + "    weight bias[inner] = " + (random_.chance(0.5) ? "zeros" : "constant(0.1)") +
-               "\n    weight down[inner, wide]" + normal() + "    return x + " + hidden + " @ down\n";
+        body = "    weight up[wide, inner: " + inner + "]" + normal() +
+               "    weight bias[inner] = " + (random_.chance(0.5) ? "zeros" : "constant(0.1)") +
+               "\n    weight down[inner, wide]" + normal() + "    return x + " + hidden +
+               " @ down\n";
         break;
       }
       case 2:
-        body = "    weight gate[wide, inner: " + inner + "], up[wide, inner], down[inner, wide]" + normal() + "    return (" +
-               random_.pick(std::vector<std::string>{"tanh(x @ gate)", "sigmoid(x @ gate)", "silu(rms_norm(x) @ gate)"}) + " * (x @ up)) @ down + " + (random_.chance(0.5) ? "x" : "0.5 * x") + "\n";
+        body = "    weight gate[wide, inner: " + inner + "], up[wide, inner], down[inner, wide]" +
+               normal() + "    return (" +
+               random_.pick(std::vector<std::string>{"tanh(x @ gate)", "sigmoid(x @ gate)",
+                                                     "silu(rms_norm(x) @ gate)"}) +
+               " * (x @ up)) @ down + " + (random_.chance(0.5) ? "x" : "0.5 * x") + "\n";
         break;
       case 3:
       case 4:
-        body = "    weight gain[wide] = ones\n    weight offset[wide] = normal(0.2)\n    return gain * " + expression(2) + " + offset\n";
+        body =
+            "    weight gain[wide] = ones\n    weight offset[wide] = normal(0.2)\n    return gain * " +
+            expression(2) + " + offset\n";
         break;
       case 5:
-        body = "    weight w[wide, other: " + number(wide_) + "]" + normal() + "    return " + (random_.chance(0.5) ? "x + " : "") + "rename(" +
-               activation(options_.dropout && random_.chance(0.3) ? "x @ dropout(w, 0.2)" : "x @ w") + ", other: wide)\n";
+        body =
+            "    weight w[wide, other: " + number(wide_) + "]" + normal() + "    return " +
+            (random_.chance(0.5) ? "x + " : "") + "rename(" +
+            activation(options_.dropout && random_.chance(0.3) ? "x @ dropout(w, 0.2)" : "x @ w") +
+            ", other: wide)\n";
         break;
       case 6: {
         if (nested) {
@@ -119,9 +155,13 @@ class ModelWriter {
       }
       default:
         const bool turned = (inner == "2" || inner == "4") && random_.chance(0.5);
-        const std::string q = turned ? "rotary(x @ q)" : "x @ q", k = turned ? "rotary(x @ k, base: 100)" : "x @ k";
-        body = "    weight q[wide, heads: 2, width: " + inner + "], k[wide, heads, width], v[wide, heads, width]" + normal() +
-               "    weight out[heads, width, wide]" + normal() + "    return x + attend(" + q + ", " + k + ", x @ v, causal: " + (random_.chance(0.5) ? "true" : "false") + ") @ out\n";
+        const std::string q = turned ? "rotary(x @ q)" : "x @ q",
+                          k = turned ? "rotary(x @ k, base: 100)" : "x @ k";
+        body = "    weight q[wide, heads: 2, width: " + inner +
+               "], k[wide, heads, width], v[wide, heads, width]" + normal() +
+               "    weight out[heads, width, wide]" + normal() + "    return x + attend(" + q +
+               ", " + k + ", x @ v, causal: " + (random_.chance(0.5) ? "true" : "false") +
+               ") @ out\n";
         break;
     }
     return declare(nested ? "inner" : "layer", "x: " + shape_, body);
@@ -130,9 +170,16 @@ class ModelWriter {
   std::string join() {
     const std::string params = "a: " + shape_ + ", b: " + shape_;
     switch (random_.below(3)) {
-      case 0: return declare("join", params, "    weight w[wide, other: " + number(wide_) + "]" + normal() + "    return a + rename(tanh(b @ w), other: wide)\n");
-      case 1: return declare("join", params, "    weight gain[wide] = ones\n    return gain * a * sigmoid(b)\n");
-      default: return declare("join", params, "    return " + normed("a") + " + 0.5 * " + activation("b") + "\n");
+      case 0:
+        return declare("join", params,
+                       "    weight w[wide, other: " + number(wide_) + "]" + normal() +
+                           "    return a + rename(tanh(b @ w), other: wide)\n");
+      case 1:
+        return declare("join", params,
+                       "    weight gain[wide] = ones\n    return gain * a * sigmoid(b)\n");
+      default:
+        return declare("join", params,
+                       "    return " + normed("a") + " + 0.5 * " + activation("b") + "\n");
     }
   }
 
@@ -170,9 +217,11 @@ class ModelWriter {
       input("tokens: i64[batch, seq]", true);
       // The call renames the second.
       const std::string along = random_.chance(0.5) ? "seq" : "spot";
-      functions_ += "model embed(tokens: i64[batch, " + along + "], size: int) -> tensor[batch, " + along + ", wide: size] {\n    weight table[vocab: " + number(classes_) +
-                    ", wide: size] = normal(0.5)\n" + (kind == 0 ? "    weight position[" + along + ", wide] = normal(0.2)\n" : "") + "    return lookup(table, tokens)" +
-                    (kind == 0 ? " + position" : "") + "\n}\n";
+      functions_ += "model embed(tokens: i64[batch, " + along + "], size: int) -> tensor[batch, " +
+                    along + ", wide: size] {\n    weight table[vocab: " + number(classes_) +
+                    ", wide: size] = normal(0.5)\n" +
+                    (kind == 0 ? "    weight position[" + along + ", wide] = normal(0.2)\n" : "") +
+                    "    return lookup(table, tokens)" + (kind == 0 ? " + position" : "") + "\n}\n";
       add(call("embed", "tokens, wide"));
     } else {
       input("x: " + shape_, false);
@@ -185,7 +234,8 @@ class ModelWriter {
     if (random_.chance(0.4)) {
       const std::string inner = number(static_cast<std::uint64_t>(random_.between(2, 4)));
       body_ += "    weight shared[wide, inner: " + inner + "]" + normal();
-      tied_ = declare("tied", "x: " + shape_ + ", w: tensor[wide, inner]", "    return x + tanh(x @ w) @ w\n");
+      tied_ = declare("tied", "x: " + shape_ + ", w: tensor[wide, inner]",
+                      "    return x + tanh(x @ w) @ w\n");
       add(call(tied_, use() + ", shared"));
     }
     layers_.push_back(layer(false));
@@ -208,7 +258,8 @@ class ModelWriter {
   void step(bool mark) {
     if (mark) {
       const std::string from = use(), name = "v" + number(values_.size());
-      body_ += "    var " + name + " = " + from + "\n    region stage { " + name + " = " + call(next_layer(), name) + " }\n";
+      body_ += "    var " + name + " = " + from + "\n    region stage { " + name + " = " +
+               call(next_layer(), name) + " }\n";
       values_.push_back({name, false});
       return;
     }
@@ -216,13 +267,18 @@ class ModelWriter {
       case 0:
       case 1: add(call(next_layer(), use())); break;
       case 2: {
-        const std::string from = use(), name = "v" + number(values_.size()), function = next_layer(), count = number(static_cast<std::uint64_t>(random_.between(1, 3)));
-        body_ += "    var " + name + " = " + from + "\n    for _l in 0.." + count + " { " + name + " = " + function + "(" + name + ") }\n";
+        const std::string from = use(), name = "v" + number(values_.size()),
+                          function = next_layer(),
+                          count = number(static_cast<std::uint64_t>(random_.between(1, 3)));
+        body_ += "    var " + name + " = " + from + "\n    for _l in 0.." + count + " { " + name +
+                 " = " + function + "(" + name + ") }\n";
         calls_[function] += static_cast<std::uint32_t>(std::stoul(count));
         values_.push_back({name, false});
         break;
       }
-      case 3: add(use() + (random_.chance(0.5) ? " + " : " - ") + "0.5 * " + activation(use())); break;
+      case 3:
+        add(use() + (random_.chance(0.5) ? " + " : " - ") + "0.5 * " + activation(use()));
+        break;
       case 4:
       case 5: {
         const std::string a = use(), b = use();
@@ -237,8 +293,9 @@ class ModelWriter {
     const std::string name = pooled ? "pooled_head" : "head";
     if (calls_[name] == 0) {
       const std::string lead = sequence_ && !pooled ? "batch, seq, " : "batch, ";
-      functions_ += "model " + name + "(x: tensor[" + lead + "wide], size: int) -> tensor[" + lead + "class: size] {\n    weight w[wide, class: size]" + normal() +
-                    "    return " + normed("x") + " @ w\n}\n";
+      functions_ += "model " + name + "(x: tensor[" + lead + "wide], size: int) -> tensor[" + lead +
+                    "class: size] {\n    weight w[wide, class: size]" + normal() + "    return " +
+                    normed("x") + " @ w\n}\n";
     }
     return call(name, x + ", " + number(classes_));
   }
@@ -265,8 +322,10 @@ class ModelWriter {
         if (!has) input(target + (target == "label" ? ": i64[batch]" : ": i64[batch, seq]"), true);
         has = true;
         const bool renamed = target == "targets" && random_.chance(0.3);
-        body_ += "    loss " + weight + "cross_entropy(" + logits(pooled ? "mean(" + x + ", along: seq)" : x, pooled) + ", " + (renamed ? "rename(rename(targets, seq: spot), spot: seq)" : target) +
-                 ignored() + ")\n";
+        body_ += "    loss " + weight + "cross_entropy(" +
+                 logits(pooled ? "mean(" + x + ", along: seq)" : x, pooled) + ", " +
+                 (renamed ? "rename(rename(targets, seq: spot), spot: seq)" : target) + ignored() +
+                 ")\n";
         break;
       }
       default: body_ += "    loss " + weight + "mean(square(" + x + "), along: seq)\n"; break;
@@ -304,6 +363,8 @@ class ModelWriter {
 
 }  // namespace
 
-RandomModel random_model(Random& random, const RandomModelOptions& options) { return ModelWriter(random, options).write(); }
+RandomModel random_model(Random& random, const RandomModelOptions& options) {
+  return ModelWriter(random, options).write();
+}
 
 }  // namespace piper::test

@@ -26,7 +26,7 @@ struct Operation {
   std::string region;
   std::int32_t rank = 0;
   std::uint32_t vertex = 0;
-  bool named = false;  // its communication; a separate step
+  bool named = false;    // its communication; a separate step
   bool gathers = false;  // it reads parameters that are gathered for it
   bool again = false;    // its forward runs again before it, or before its group
 };
@@ -36,7 +36,8 @@ using Step = std::vector<std::vector<Operation>>;
 
 class OrderDrawer {
  public:
-  OrderDrawer(Context& context, Random& random, const tensor::Graph& model, const directive::Strategy& strategy, const RandomOrderOptions& options)
+  OrderDrawer(Context& context, Random& random, const tensor::Graph& model,
+              const directive::Strategy& strategy, const RandomOrderOptions& options)
       : context_(context), random_(random), model_(model), strategy_(strategy), options_(options) {}
 
   std::string draw(std::string_view axis) {
@@ -52,7 +53,9 @@ class OrderDrawer {
     if (!dag) return "";
     // If an operation names everything on a rank, another rank may stand between two parts of it.
     const bool coarse = random_.chance(0.3);
-    if (!(coarse && contract(*dag, at, true) && linearise()) && !(contract(*dag, at, false) && linearise())) return "";
+    if (!(coarse && contract(*dag, at, true) && linearise()) &&
+        !(contract(*dag, at, false) && linearise()))
+      return "";
     return order_text();
   }
 
@@ -92,7 +95,8 @@ class OrderDrawer {
       std::vector<std::size_t> order(claims_.size());
       for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
       random_.shuffle(order);
-      const auto kept = static_cast<std::size_t>(random_.between(1, static_cast<std::int64_t>(claims_.size()) - 1));
+      const auto kept = static_cast<std::size_t>(
+          random_.between(1, static_cast<std::int64_t>(claims_.size()) - 1));
       for (std::size_t i = kept; i < order.size(); ++i) claims_[order[i]].claimed = false;
     }
     work_ = static_cast<std::size_t>(std::find(axes_.begin(), axes_.end(), axis) - axes_.begin());
@@ -119,17 +123,25 @@ class OrderDrawer {
       if (rank != DeviceSet::kWhole && !claimed_[static_cast<std::size_t>(rank)]) continue;
       const RegionId region = dag.chunks[node.chunk.index()].region;
       if (!decided.emplace(region, node.instance).second || random_.chance(0.5)) continue;
-      directive::OrderOp op{Pass::BW, directive::CommClass::none, static_cast<std::uint32_t>(order.coordinates.size()), 0, loc};
-      if (region.valid()) order.coordinates.push_back({dag.regions.name(region), dag.regions.index(region), false});
-      if (!region.valid()) order.coordinates.push_back({context_.symbol("model"), 0, true, loc, true});
-      for (std::size_t d = 0; d < dag.dims.size(); ++d) order.coordinates.push_back({dag.dims[d].name, static_cast<std::uint32_t>(node.instance.at[d]), false});
-      op.num_coordinates = static_cast<std::uint32_t>(order.coordinates.size()) - op.first_coordinate;
-      order.steps.push_back({directive::OrderStep::Kind::op, static_cast<std::uint32_t>(order.ops.size()), 1, loc});
+      directive::OrderOp op{Pass::BW, directive::CommClass::none,
+                            static_cast<std::uint32_t>(order.coordinates.size()), 0, loc};
+      if (region.valid())
+        order.coordinates.push_back({dag.regions.name(region), dag.regions.index(region), false});
+      if (!region.valid())
+        order.coordinates.push_back({context_.symbol("model"), 0, true, loc, true});
+      for (std::size_t d = 0; d < dag.dims.size(); ++d)
+        order.coordinates.push_back(
+            {dag.dims[d].name, static_cast<std::uint32_t>(node.instance.at[d]), false});
+      op.num_coordinates =
+          static_cast<std::uint32_t>(order.coordinates.size()) - op.first_coordinate;
+      order.steps.push_back(
+          {directive::OrderStep::Kind::op, static_cast<std::uint32_t>(order.ops.size()), 1, loc});
       order.children.push_back(static_cast<std::uint32_t>(order.steps.size() - 1));
       order.ops.push_back(op);
     }
     DeviceSet first{std::vector<std::int32_t>(strategy.mesh.axes.size(), DeviceSet::kWhole)};
-    order.ranks.push_back({strategy.device_sets.intern(first), 0, static_cast<std::uint32_t>(order.children.size()), loc});
+    order.ranks.push_back({strategy.device_sets.intern(first), 0,
+                           static_cast<std::uint32_t>(order.children.size()), loc});
     if (!order.ops.empty()) strategy.directives.push_back(std::move(order));
   }
 
@@ -138,7 +150,9 @@ class OrderDrawer {
   bool contract(const dag::Dag& dag, std::size_t axis, bool coarsen) {
     const passes::WorkGraph graph(dag);
     operations_.clear();
-    const bool any_halves = std::any_of(dag.nodes.begin(), dag.nodes.end(), [](const dag::Node& node) { return runs_body(node.kind) && node.pass == Pass::BW; });
+    const bool any_halves = std::any_of(
+        dag.nodes.begin(), dag.nodes.end(),
+        [](const dag::Node& node) { return runs_body(node.kind) && node.pass == Pass::BW; });
     std::map<std::int32_t, bool> coarse;
     for (const dag::Node& node : dag.nodes) {
       if (!runs_body(node.kind)) continue;
@@ -168,7 +182,9 @@ class OrderDrawer {
       const dag::ChunkId chunk = coarse[rank] ? dag::ChunkId() : node.chunk;
       const bool attached = node.pass == Pass::R && !again_named;
       again_attached_ = again_attached_ || attached;
-      const Pass pass = !attached ? node.pass : halves.contains({node.chunk, node.instance}) ? Pass::BI : Pass::B;
+      const Pass pass = !attached                                      ? node.pass
+                        : halves.contains({node.chunk, node.instance}) ? Pass::BI
+                                                                       : Pass::B;
       const auto [found, added] = vertices.try_emplace({rank, pass, chunk, node.instance}, count);
       vertex_of[unit] = found->second;
       if (attached) again.insert(found->second);
@@ -178,7 +194,9 @@ class OrderDrawer {
       if (chunk.valid()) operation.region = texts.of(chunk);
       operation.work = operation.region;
       for (std::size_t d = 0; d < dag.dims.size(); ++d) {
-        operation.work += (operation.work.empty() ? "" : " ") + std::string(context_.text(dag.dims[d].name)) + "[" + std::to_string(node.instance.at[d]) + "]";
+        operation.work += (operation.work.empty() ? "" : " ") +
+                          std::string(context_.text(dag.dims[d].name)) + "[" +
+                          std::to_string(node.instance.at[d]) + "]";
       }
       if (operation.work.empty()) operation.work = "model";
       operations_.push_back(std::move(operation));
@@ -209,12 +227,16 @@ class OrderDrawer {
   void order_passes(const dag::Dag& dag, VertexOf vertex_of) {
     std::map<std::tuple<dag::ChunkId, dag::Instance, Pass>, dag::NodeId> nodes;
     for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
-      if (runs_body(dag.nodes[i].kind)) nodes[{dag.nodes[i].chunk, dag.nodes[i].instance, dag.nodes[i].pass}] = dag::NodeId::at(i);
+      if (runs_body(dag.nodes[i].kind))
+        nodes[{dag.nodes[i].chunk, dag.nodes[i].instance, dag.nodes[i].pass}] = dag::NodeId::at(i);
     }
-    const auto follow = [&](dag::ChunkId before, std::initializer_list<Pass> first, dag::ChunkId after, std::initializer_list<Pass> then, const dag::Instance& instance) {
+    const auto follow = [&](dag::ChunkId before, std::initializer_list<Pass> first,
+                            dag::ChunkId after, std::initializer_list<Pass> then,
+                            const dag::Instance& instance) {
       for (const Pass p : first) {
         for (const Pass q : then) {
-          const auto from = nodes.find({before, instance, p}), to = nodes.find({after, instance, q});
+          const auto from = nodes.find({before, instance, p}),
+                     to = nodes.find({after, instance, q});
           if (from == nodes.end() || to == nodes.end()) continue;
           const std::uint32_t x = vertex_of(from->second), y = vertex_of(to->second);
           if (x != y) readers_[x].push_back(y);
@@ -232,42 +254,52 @@ class OrderDrawer {
         dag::Port made = input.source;
         if (const dag::Node& node = dag.node(made.node); is_recv(node.kind)) {
           for (const dag::NodeId member : dag.comms[node.comm.index()].members) {
-            if (is_send(dag.node(member).kind)) made = dag.inputs_of(dag.node(member))[made.index].source;
+            if (is_send(dag.node(member).kind))
+              made = dag.inputs_of(dag.node(member))[made.index].source;
           }
         }
         const dag::Node& maker = dag.node(made.node);
-        if (runs_body(maker.kind)) follow(chunk, {Pass::B, Pass::BI}, maker.chunk, {Pass::B, Pass::BI}, maker.instance);
+        if (runs_body(maker.kind))
+          follow(chunk, {Pass::B, Pass::BI}, maker.chunk, {Pass::B, Pass::BI}, maker.instance);
       }
     }
   }
 
-  void note_gathers(const dag::Dag& dag, const passes::WorkGraph& graph, const std::vector<std::uint32_t>& vertex_of) {
+  void note_gathers(const dag::Dag& dag, const passes::WorkGraph& graph,
+                    const std::vector<std::uint32_t>& vertex_of) {
     std::set<std::uint32_t> reads;
     for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
       if (!runs_body(dag.nodes[i].kind)) continue;
       for (const dag::Input& input : dag.inputs_of(dag.nodes[i])) {
         if (!input.source.node.valid()) continue;
         const dag::Node& from = dag.node(input.source.node);
-        if (gathers_shards(from.kind) && dag.shards_parameters(dag.buckets[from.subject.bucket().index()])) reads.insert(vertex_of[graph.unit_of(dag::NodeId::at(i))]);
+        if (gathers_shards(from.kind) &&
+            dag.shards_parameters(dag.buckets[from.subject.bucket().index()]))
+          reads.insert(vertex_of[graph.unit_of(dag::NodeId::at(i))]);
       }
     }
-    ahead_ = std::any_of(dag.buckets.begin(), dag.buckets.end(), [](const dag::Bucket& bucket) { return bucket.prefetch > 0; });
-    for (Operation& operation : operations_) operation.gathers = !operation.region.empty() && reads.contains(operation.vertex);
+    ahead_ = std::any_of(dag.buckets.begin(), dag.buckets.end(),
+                         [](const dag::Bucket& bucket) { return bucket.prefetch > 0; });
+    for (Operation& operation : operations_)
+      operation.gathers = !operation.region.empty() && reads.contains(operation.vertex);
   }
 
   /// Gathers, somewhere before the work that they are for: of single operations, or one of all of a
   /// region's in a pass from there on. `prefetch` keeps the first to itself.
   void name_gathers() {
     std::vector<Operation> all;
-    const auto first = std::find_if(operations_.begin(), operations_.end(), [](const Operation& operation) { return operation.gathers; });
+    const auto first = std::find_if(operations_.begin(), operations_.end(),
+                                    [](const Operation& operation) { return operation.gathers; });
     const std::size_t from = ahead_ ? static_cast<std::size_t>(first - operations_.begin()) + 1 : 0;
     // Regions of which all is named, or something.
     std::set<std::tuple<std::int32_t, Pass, std::string>> whole, some;
-    std::set<std::uint32_t> named;                                      // operations
+    std::set<std::uint32_t> named;  // operations
     for (std::size_t i = 0; i < operations_.size(); ++i) {
-      const Operation& work = operations_[i + random_.below(std::min<std::size_t>(operations_.size() - i, 6))];
+      const Operation& work =
+          operations_[i + random_.below(std::min<std::size_t>(operations_.size() - i, 6))];
       const std::tuple region(work.rank, work.pass, work.region);
-      if (i >= from && work.gathers && !work.named && !whole.contains(region) && !named.contains(work.vertex) && random_.chance(0.3)) {
+      if (i >= from && work.gathers && !work.named && !whole.contains(region) &&
+          !named.contains(work.vertex) && random_.chance(0.3)) {
         const bool one = some.contains(region) || random_.chance(0.7);
         (one ? some : whole).insert(region);
         named.insert(work.vertex);
@@ -285,7 +317,8 @@ class OrderDrawer {
   /// Communication that is issued where the walk comes to it and not as soon as it can be: messages
   /// of operations that send one, and reductions of regions whose whole backwards on a rank share
   /// one.
-  void name_communication(const dag::Dag& dag, const passes::WorkGraph& graph, const std::vector<std::uint32_t>& vertex_of) {
+  void name_communication(const dag::Dag& dag, const passes::WorkGraph& graph,
+                          const std::vector<std::uint32_t>& vertex_of) {
     // By the operation that makes their values.
     std::map<std::uint32_t, std::set<std::uint32_t>> sends, reductions;
     for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
@@ -294,7 +327,9 @@ class OrderDrawer {
       if (!reduces && !is_send(node.kind)) continue;
       const std::uint32_t own = vertex_of[graph.unit_of(dag::NodeId::at(i))];
       for (const dag::Input& input : dag.inputs_of(node)) {
-        for_each_term(dag, input.source, [&](dag::Port term) { (reduces ? reductions : sends)[vertex_of[graph.unit_of(term.node)]].insert(own); });
+        for_each_term(dag, input.source, [&](dag::Port term) {
+          (reduces ? reductions : sends)[vertex_of[graph.unit_of(term.node)]].insert(own);
+        });
       }
     }
     struct Backwards {
@@ -308,7 +343,8 @@ class OrderDrawer {
       Backwards& backwards = of_region[{operations_[i].rank, operations_[i].region}];
       backwards.whole = backwards.whole && operations_[i].pass <= Pass::B;
       const auto reduced = reductions.find(operations_[i].vertex);
-      if (reduced != reductions.end()) backwards.reductions.insert(reduced->second.begin(), reduced->second.end());
+      if (reduced != reductions.end())
+        backwards.reductions.insert(reduced->second.begin(), reduced->second.end());
       const auto own = sends.find(operations_[i].vertex);
       if (own == sends.end() || own->second.size() != 1 || random_.chance(0.5)) continue;
       Operation send = operations_[i];
@@ -319,7 +355,8 @@ class OrderDrawer {
     }
     for (const auto& [key, backwards] : of_region) {
       if (!backwards.whole || backwards.reductions.size() != 1 || random_.chance(0.5)) continue;
-      operations_.push_back({Pass::B, key.second + ".reduce", key.second, key.first, *backwards.reductions.begin(), true});
+      operations_.push_back({Pass::B, key.second + ".reduce", key.second, key.first,
+                             *backwards.reductions.begin(), true});
     }
   }
 
@@ -348,7 +385,9 @@ class OrderDrawer {
     if (order.size() != readers_.size()) return false;
     position_.assign(order.size(), 0);
     for (std::uint32_t i = 0; i < order.size(); ++i) position_[order[i]] = i;
-    std::sort(operations_.begin(), operations_.end(), [&](const Operation& a, const Operation& b) { return position_[a.vertex] < position_[b.vertex]; });
+    std::sort(operations_.begin(), operations_.end(), [&](const Operation& a, const Operation& b) {
+      return position_[a.vertex] < position_[b.vertex];
+    });
     if (options_.named && random_.chance(0.9)) name_gathers();
     return true;
   }
@@ -369,7 +408,9 @@ class OrderDrawer {
   bool independent(const Step& step, const Operation& operation, std::size_t but) const {
     for (std::size_t m = 0; m < step.size(); ++m) {
       for (const Operation& other : step[m]) {
-        if (m != but && (reaches(other.vertex, operation.vertex) || reaches(operation.vertex, other.vertex))) return false;
+        if (m != but &&
+            (reaches(other.vertex, operation.vertex) || reaches(operation.vertex, other.vertex)))
+          return false;
       }
     }
     return true;
@@ -380,19 +421,24 @@ class OrderDrawer {
     const std::uint32_t begin = position_[step.front().front().vertex];
     for (std::uint32_t from = 0; from < readers_.size(); ++from) {
       const std::vector<std::uint32_t>& to = readers_[from];
-      if (position_[from] >= begin && std::find(to.begin(), to.end(), operation.vertex) != to.end()) return false;
+      if (position_[from] >= begin && std::find(to.begin(), to.end(), operation.vertex) != to.end())
+        return false;
     }
     return true;
   }
 
   std::vector<Step> steps_of(std::int32_t rank) {
     // Recomputation before a group is the same on all replicas: their groups are the same then.
-    if (const auto kept = steps_of_rank_.find(rank); again_attached_ && kept != steps_of_rank_.end()) return kept->second;
+    if (const auto kept = steps_of_rank_.find(rank);
+        again_attached_ && kept != steps_of_rank_.end())
+      return kept->second;
     return steps_of_rank_[rank] = draw_steps(rank);
   }
 
   std::vector<Step> draw_steps(std::int32_t rank) {
-    const double group_chance = options_.groups && random_.chance(0.5) ? random_.pick(std::vector<double>{0.1, 0.3, 0.6}) : 0;
+    const double group_chance = options_.groups && random_.chance(0.5)
+                                    ? random_.pick(std::vector<double>{0.1, 0.3, 0.6})
+                                    : 0;
     std::vector<Step> steps;
     bool open = false;  // the last step takes more members
     for (const Operation& operation : operations_) {
@@ -405,7 +451,8 @@ class OrderDrawer {
       const bool joins = open && (!operation.again || ready(steps.back(), operation));
       if (joins && independent(steps.back(), operation, kNone)) {
         steps.back().push_back({operation});
-      } else if (joins && steps.back().size() > 1 && random_.chance(0.4) && independent(steps.back(), operation, steps.back().size() - 1)) {
+      } else if (joins && steps.back().size() > 1 && random_.chance(0.4) &&
+                 independent(steps.back(), operation, steps.back().size() - 1)) {
         steps.back().back().push_back(operation);
       } else {
         steps.push_back({{operation}});
@@ -437,26 +484,36 @@ class OrderDrawer {
       bodies.emplace_back();
       if (!claim.claimed) continue;
       const auto [found, added] = steps.try_emplace(claim.at[work_]);
-      if (added || random_.chance(0.3)) found->second = steps_of(static_cast<std::int32_t>(claim.at[work_]));
+      if (added || random_.chance(0.3))
+        found->second = steps_of(static_cast<std::int32_t>(claim.at[work_]));
       bodies.back() = rank_text(found->second);
     }
-    const bool all = std::all_of(claims_.begin(), claims_.end(), [](const Claim& claim) { return claim.claimed; });
-    return "    order {\n" + (all && random_.chance(0.8) ? one_rank_text(bodies) : ranks_text(bodies)) + "    }\n";
+    const bool all = std::all_of(claims_.begin(), claims_.end(),
+                                 [](const Claim& claim) { return claim.claimed; });
+    return "    order {\n" +
+           (all && random_.chance(0.8) ? one_rank_text(bodies) : ranks_text(bodies)) + "    }\n";
   }
 
   static constexpr const char* kVariables[] = {"r", "d", "e"};
 
-  std::string axis_name(std::size_t axis) const { return std::string(context_.text(strategy_.mesh.axes[axis].name)); }
+  std::string axis_name(std::size_t axis) const {
+    return std::string(context_.text(strategy_.mesh.axes[axis].name));
+  }
 
   /// One `rank` line for all ranks, which distinguishes them inside.
   std::string one_rank_text(const std::vector<std::string>& bodies) const {
     std::string text = "        rank ";
-    for (std::size_t i = 0; i < axes_.size(); ++i) text += (i == 0 ? "" : ", ") + std::string(kVariables[i]) + " in " + axis_name(axes_[i]);
+    for (std::size_t i = 0; i < axes_.size(); ++i)
+      text += (i == 0 ? "" : ", ") + std::string(kVariables[i]) + " in " + axis_name(axes_[i]);
     text += " {\n";
     for (std::size_t i = 0; i < claims_.size(); ++i) {
       std::string condition;
-      for (std::size_t k = 0; k < axes_.size(); ++k) condition += (k == 0 ? "" : " and ") + std::string(kVariables[k]) + " == " + std::to_string(claims_[i].at[k]);
-      text += i == 0 ? "            if " + condition + " {\n" : i + 1 < claims_.size() ? " else if " + condition + " {\n" : " else {\n";
+      for (std::size_t k = 0; k < axes_.size(); ++k)
+        condition += (k == 0 ? "" : " and ") + std::string(kVariables[k]) +
+                     " == " + std::to_string(claims_[i].at[k]);
+      text += i == 0                   ? "            if " + condition + " {\n"
+              : i + 1 < claims_.size() ? " else if " + condition + " {\n"
+                                       : " else {\n";
       text += bodies[i] + "            }";
     }
     return text + "\n        }\n";
@@ -471,7 +528,8 @@ class OrderDrawer {
       for (std::size_t k = 0; k < axes_.size(); ++k) {
         const std::uint32_t at = claims_[i].at[k];
         text += (k == 0 ? "" : ", ") + std::string(kVariables[k]) + " in " + axis_name(axes_[k]);
-        if (strategy_.mesh.axes[axes_[k]].size > 1 || random_.chance(0.5)) text += "[" + std::to_string(at) + ".." + std::to_string(at + 1) + "]";
+        if (strategy_.mesh.axes[axes_[k]].size > 1 || random_.chance(0.5))
+          text += "[" + std::to_string(at) + ".." + std::to_string(at + 1) + "]";
       }
       ranks.push_back(text + " {\n" + bodies[i] + "        }\n");
     }
@@ -494,7 +552,8 @@ class OrderDrawer {
       std::string line;
       for (const std::vector<Operation>& member : step) {
         std::string inner;
-        for (const Operation& operation : member) inner += (inner.empty() ? "" : "; ") + operation_text(operation, cursors, queue);
+        for (const Operation& operation : member)
+          inner += (inner.empty() ? "" : "; ") + operation_text(operation, cursors, queue);
         line += (line.empty() ? "" : " & ") + (member.size() > 1 ? "{ " + inner + " }" : inner);
       }
       lines.push_back(line);
@@ -513,14 +572,17 @@ class OrderDrawer {
       for (std::size_t length = 1; length <= 3 && times == 1; ++length) {
         std::size_t next = 1;
         while (i + (next + 1) * length <= lines.size() &&
-               std::equal(lines.begin() + static_cast<std::ptrdiff_t>(i), lines.begin() + static_cast<std::ptrdiff_t>(i + length), lines.begin() + static_cast<std::ptrdiff_t>(i + next * length))) {
+               std::equal(lines.begin() + static_cast<std::ptrdiff_t>(i),
+                          lines.begin() + static_cast<std::ptrdiff_t>(i + length),
+                          lines.begin() + static_cast<std::ptrdiff_t>(i + next * length))) {
           ++next;
         }
         if (next > 1) period = length, times = next;
       }
       std::string block;
       for (std::size_t k = 0; k < period; ++k) block += (k == 0 ? "" : "; ") + lines[i + k];
-      text += indent + (times > 1 ? "repeat " + std::to_string(times) + " { " + block + " }" : block) + "\n";
+      text += indent +
+              (times > 1 ? "repeat " + std::to_string(times) + " { " + block + " }" : block) + "\n";
       i += period * times;
     }
     return text;
@@ -528,7 +590,8 @@ class OrderDrawer {
 
   /// Declares a cursor per region, or one for all if forwards and backwards on this rank have the
   /// same regions.
-  std::string cursor_text(const std::vector<Step>& steps, Cursors& cursors, const std::string& indent) {
+  std::string cursor_text(const std::vector<Step>& steps, Cursors& cursors,
+                          const std::string& indent) {
     cursors.one = random_.chance(0.4);
     struct Lists {
       std::vector<std::string> forward, backward;
@@ -540,7 +603,8 @@ class OrderDrawer {
           if (operation.named) continue;
           Lists& of = lists[cursors.one ? "" : operation.region];
           if (operation.pass == Pass::F) of.forward.push_back(operation.work);
-          if (operation.pass == Pass::B || operation.pass == Pass::BI) of.backward.push_back(operation.work);
+          if (operation.pass == Pass::B || operation.pass == Pass::BI)
+            of.backward.push_back(operation.work);
         }
       }
     }
@@ -557,20 +621,26 @@ class OrderDrawer {
         for (const std::string& work : works) joined += (joined.empty() ? "" : ", ") + work;
         return "[" + joined + "]";
       };
-      text += indent + "cursor " + name + " = " + list(of.forward) + (of.forward == of.backward ? "" : " backward " + list(of.backward)) + "\n";
+      text += indent + "cursor " + name + " = " + list(of.forward) +
+              (of.forward == of.backward ? "" : " backward " + list(of.backward)) + "\n";
     }
     return text;
   }
 
-  std::string operation_text(const Operation& operation, const Cursors& cursors, std::deque<std::pair<std::string, std::string>>& queue) {
-    if (operation.named || operation.pass == Pass::R) return std::string(pass_name(operation.pass)) + " " + operation.work;
+  std::string operation_text(const Operation& operation, const Cursors& cursors,
+                             std::deque<std::pair<std::string, std::string>>& queue) {
+    if (operation.named || operation.pass == Pass::R)
+      return std::string(pass_name(operation.pass)) + " " + operation.work;
     const std::string* cursor = cursors.find(operation);
     const std::string pass = std::string(pass_name(operation.pass)) + " ";
     if (operation.pass == Pass::BI) queue.emplace_back(operation.work, cursor ? *cursor : "");
     if (operation.pass != Pass::BW) return pass + (cursor ? *cursor : operation.work);
-    const auto own = std::find_if(queue.begin(), queue.end(), [&](const auto& each) { return each.first == operation.work; });
+    const auto own = std::find_if(queue.begin(), queue.end(),
+                                  [&](const auto& each) { return each.first == operation.work; });
     const bool oldest = own == queue.begin();
-    const bool oldest_of_cursor = cursor && std::none_of(queue.begin(), own, [&](const auto& each) { return each.second == *cursor; });
+    const bool oldest_of_cursor = cursor && std::none_of(queue.begin(), own, [&](const auto& each) {
+                                    return each.second == *cursor;
+                                  });
     queue.erase(own);
     if (oldest && cursor && random_.chance(0.5)) return "BW";
     return pass + (oldest_of_cursor ? *cursor : operation.work);
@@ -581,10 +651,10 @@ class OrderDrawer {
   const tensor::Graph& model_;
   const directive::Strategy& strategy_;
   const RandomOrderOptions& options_;
-  std::vector<std::size_t> axes_;                    // identify the ranks
-  std::size_t work_ = 0;                             // the one of them on which work is placed
+  std::vector<std::size_t> axes_;  // identify the ranks
+  std::size_t work_ = 0;           // the one of them on which work is placed
   std::vector<Claim> claims_;
-  std::vector<bool> claimed_;                        // per coordinate of that axis: by some rank
+  std::vector<bool> claimed_;    // per coordinate of that axis: by some rank
   bool ahead_ = false;           // a bucket is gathered ahead of its use
   bool again_attached_ = false;  // something runs again that the order does not name
   std::map<std::int32_t, std::vector<Step>> steps_of_rank_;
@@ -595,7 +665,8 @@ class OrderDrawer {
 
 }  // namespace
 
-std::string random_order(Context& context, Random& random, const tensor::Graph& model, const directive::Strategy& strategy, std::string_view axis,
+std::string random_order(Context& context, Random& random, const tensor::Graph& model,
+                         const directive::Strategy& strategy, std::string_view axis,
                          const RandomOrderOptions& options) {
   return OrderDrawer(context, random, model, strategy, options).draw(axis);
 }

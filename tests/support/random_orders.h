@@ -29,7 +29,8 @@ struct RandomOrderOptions {
 /// `order { rank r in AXIS { ... } }` for a program without an order, whose work is on one
 /// coordinate of `axis` each. Empty if regions that depend on each other in both directions could
 /// only be ordered below the level of selectors.
-std::string random_order(Context& context, Random& random, const tensor::Graph& model, const directive::Strategy& strategy, std::string_view axis,
+std::string random_order(Context& context, Random& random, const tensor::Graph& model,
+                         const directive::Strategy& strategy, std::string_view axis,
                          const RandomOrderOptions& options = {});
 
 }  // namespace piper::test

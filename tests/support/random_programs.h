@@ -30,14 +30,15 @@ struct RandomProgram {
 struct RandomProgramOptions {
   // Most programs have one; without, the compiler chooses the default order.
   bool order = true;
-  bool halves = true;      // some backwards are split into BI and BW
-  bool dropout = true;     // some models draw random numbers
-  bool streams = true;     // some put communication on separate streams
+  bool halves = true;   // some backwards are split into BI and BW
+  bool dropout = true;  // some models draw random numbers
+  bool streams = true;  // some put communication on separate streams
   std::uint32_t max_devices = 8;
   const char* dtype = "f64";
 };
 
-RandomProgram random_program(Context& context, Random& random, const RandomProgramOptions& options = {});
+RandomProgram random_program(Context& context, Random& random,
+                             const RandomProgramOptions& options = {});
 
 /// The only train of a text, through parser, analysis and lowering; fails the test, with an empty
 /// model, if there is a diagnostic of any kind.

@@ -25,7 +25,8 @@ void add_to(Array& sum, const Array& term) {
 
 }  // namespace
 
-DagRun::DagRun(const Dag& dag, std::vector<Array> inputs, std::vector<Array> params) : dag_(dag), inputs_(std::move(inputs)), params_(std::move(params)) {}
+DagRun::DagRun(const Dag& dag, std::vector<Array> inputs, std::vector<Array> params)
+    : dag_(dag), inputs_(std::move(inputs)), params_(std::move(params)) {}
 
 std::uint64_t DagRun::partner(DeviceSetId id, std::uint64_t rank) const {
   const DeviceSet& set = dag_.device_sets[id];
@@ -39,7 +40,8 @@ std::uint64_t DagRun::partner(DeviceSetId id, std::uint64_t rank) const {
 const std::vector<Array>& DagRun::outputs(NodeId node, std::uint64_t rank) {
   const auto known = values_.find({node, rank});
   if (known != values_.end()) return known->second;
-  if (!dag_.device_sets[dag_.node(node).devices].contains_device(coordinates_of(dag_.mesh, rank))) stop(dag_, node, "is read on a device that does not run it");
+  if (!dag_.device_sets[dag_.node(node).devices].contains_device(coordinates_of(dag_.mesh, rank)))
+    stop(dag_, node, "is read on a device that does not run it");
   if (running_[{node, rank}]) stop(dag_, node, "waits for itself");
   running_[{node, rank}] = true;
   std::vector<Array> result = evaluate(node, rank);
@@ -50,7 +52,8 @@ const Array& DagRun::input(const Node& node, std::uint32_t port, std::uint64_t r
   const NodeId self = NodeId::at(static_cast<std::size_t>(&node - dag_.nodes.data()));
   const std::span<const Input> sources = dag_.inputs_of(node, port);
   if (sources.empty()) stop(dag_, self, "lacks an input");
-  if (sources.size() > 1 || sources.front().cls == EdgeClass::grad) stop(dag_, self, "reads what an accumulate adds");
+  if (sources.size() > 1 || sources.front().cls == EdgeClass::grad)
+    stop(dag_, self, "reads what an accumulate adds");
   const Port source = sources.front().source;
   if (!source.node.valid()) stop(dag_, self, "has an input without a source");
   return outputs(source.node, rank)[source.index];
@@ -80,10 +83,13 @@ Array DagRun::all_reduce(const Node& node, std::uint32_t port, std::uint64_t ran
     // The devices of the member set that agree with this one on all whole axes except those that
     // join.
     for (std::uint64_t device = 0; device < dag_.mesh.devices(); ++device) {
-      const std::vector<std::uint32_t> there = coordinates_of(dag_.mesh, device), here = coordinates_of(dag_.mesh, partner(other.devices, rank));
+      const std::vector<std::uint32_t> there = coordinates_of(dag_.mesh, device),
+                                       here =
+                                           coordinates_of(dag_.mesh, partner(other.devices, rank));
       if (!dag_.device_sets[other.devices].contains_device(there)) continue;
       bool joins = true;
-      for (std::size_t a = 0; a < there.size(); ++a) joins = joins && ((comm.axes >> a & 1) != 0 || there[a] == here[a]);
+      for (std::size_t a = 0; a < there.size(); ++a)
+        joins = joins && ((comm.axes >> a & 1) != 0 || there[a] == here[a]);
       if (!joins) continue;
       const Array& term = input(other, port, device);
       if (any) {
@@ -94,16 +100,20 @@ Array DagRun::all_reduce(const Node& node, std::uint32_t port, std::uint64_t ran
       any = true;
     }
   }
-  if (!any) stop(dag_, NodeId::at(static_cast<std::size_t>(&node - dag_.nodes.data())), "adds nothing up");
+  if (!any)
+    stop(dag_, NodeId::at(static_cast<std::size_t>(&node - dag_.nodes.data())), "adds nothing up");
   return sum;
 }
 
 /// The elements of a parameter's gradient that this device keeps: all, or where the state of its
 /// bucket is cut those of its block.
-std::vector<double> DagRun::own_shard(const Bucket& bucket, std::size_t param, const std::vector<double>& gradient, std::uint64_t rank) const {
+std::vector<double> DagRun::own_shard(const Bucket& bucket, std::size_t param,
+                                      const std::vector<double>& gradient,
+                                      std::uint64_t rank) const {
   if (!bucket.sharded()) return gradient;
   const BucketLayout layout = bucket_layout(dag_, bucket);
-  const Interval block = shard_interval(bucket_sharding(dag_, bucket), dag_.mesh, coordinates_of(dag_.mesh, rank));
+  const Interval block =
+      shard_interval(bucket_sharding(dag_, bucket), dag_.mesh, coordinates_of(dag_.mesh, rank));
   std::vector<double> own;
   for (std::size_t i = 0; i < gradient.size(); ++i) {
     const std::int64_t at = layout.offsets[param] + static_cast<std::int64_t>(i);
@@ -117,7 +127,8 @@ std::vector<Array> DagRun::gradients_of(const Node& node, std::uint64_t rank) {
   const Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
   std::vector<Array> gradients;
   if (!dag_.shards_gradients(bucket)) {
-    for (std::uint32_t i = 0; i < bucket.params.size(); ++i) gradients.push_back(input(node, i, rank));
+    for (std::uint32_t i = 0; i < bucket.params.size(); ++i)
+      gradients.push_back(input(node, i, rank));
     return gradients;
   }
   const Array& all = input(node, 0, rank);
@@ -140,8 +151,10 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
       const Body& body = dag_.bodies[node.body.index()];
       Evaluator evaluator(body.graph);
       for (std::uint32_t i = 0; i < body.inputs.size(); ++i) {
-        Array value = body.inputs[i].kind == PortKind::param ? params_[body.inputs[i].param.index()] : input(node, i, rank);
-        if (!(value.type == body.graph.type(body.inputs[i].value))) stop(dag_, id, "reads a value of another type than its port");
+        Array value = body.inputs[i].kind == PortKind::param ? params_[body.inputs[i].param.index()]
+                                                             : input(node, i, rank);
+        if (!(value.type == body.graph.type(body.inputs[i].value)))
+          stop(dag_, id, "reads a value of another type than its port");
         evaluator.set(body.inputs[i].value, std::move(value));
       }
       evaluator.run();
@@ -151,7 +164,8 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
     case NodeKind::load: {
       const Array& whole = inputs_[node.subject.input().index()];
       const Interval samples = samples_of(dag_, node, coordinates_of(dag_.mesh, rank));
-      const auto batch = std::find_if(whole.type.dims.begin(), whole.type.dims.end(), [](const tensor::Dim& dim) { return dim.sampled; });
+      const auto batch = std::find_if(whole.type.dims.begin(), whole.type.dims.end(),
+                                      [](const tensor::Dim& dim) { return dim.sampled; });
       result.push_back(slice(whole, batch->name, samples.first, samples.extent));
       break;
     }
@@ -187,11 +201,14 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
       for (std::uint32_t i = 0; i < node.num_outputs; ++i) result.push_back(input(node, i, rank));
       break;
     case NodeKind::all_reduce:
-      for (std::uint32_t i = 0; i < node.num_outputs; ++i) result.push_back(all_reduce(node, i, rank));
+      for (std::uint32_t i = 0; i < node.num_outputs; ++i)
+        result.push_back(all_reduce(node, i, rank));
       break;
     case NodeKind::all_gather: {
       const Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
-      for (std::uint32_t i = 0; i < node.num_outputs; ++i) result.push_back(dag_.shards_parameters(bucket) ? params_[bucket.params[i].index()] : input(node, i, rank));
+      for (std::uint32_t i = 0; i < node.num_outputs; ++i)
+        result.push_back(dag_.shards_parameters(bucket) ? params_[bucket.params[i].index()]
+                                                        : input(node, i, rank));
       break;
     }
     case NodeKind::all_gather_v:
@@ -199,9 +216,11 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
         const Node& other = dag_.node(member);
         std::uint32_t ports = 0;
         for (const Input& edge : dag_.inputs_of(other)) ports = std::max(ports, edge.port + 1);
-        for (std::uint32_t i = 0; i < ports; ++i) result.push_back(input(other, i, partner(other.devices, rank)));
+        for (std::uint32_t i = 0; i < ports; ++i)
+          result.push_back(input(other, i, partner(other.devices, rank)));
       }
-      if (result.size() != node.num_outputs) stop(dag_, id, "gathers another number of values than it gives");
+      if (result.size() != node.num_outputs)
+        stop(dag_, id, "gathers another number of values than it gives");
       break;
     case NodeKind::sum_squares: {
       const Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
@@ -228,7 +247,8 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
     case NodeKind::count: {
       double counted = 0;
       for (std::uint32_t i = 0; i < dag_.inputs_of(node).size(); ++i) {
-        for (const double target : input(node, i, rank).data) counted += target != dag_.losses[node.subject.count().index()].mask->ignore;
+        for (const double target : input(node, i, rank).data)
+          counted += target != dag_.losses[node.subject.count().index()].mask->ignore;
       }
       result.push_back({{tensor::DType::f64, {}}, {counted}});
       break;
@@ -236,9 +256,11 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
     case NodeKind::report: {
       std::uint32_t ports = 0;
       for (const Input& edge : dag_.inputs_of(node)) ports = std::max(ports, edge.port + 1);
-      const bool norm = node.subject.is_norm(), masked = !norm && dag_.losses[node.subject.loss().index()].mask;
+      const bool norm = node.subject.is_norm(),
+                 masked = !norm && dag_.losses[node.subject.loss().index()].mask;
       double sum = 0;
-      for (std::uint32_t i = 0; i + (masked ? 1 : 0) < ports; ++i) sum += input(node, i, rank).data[0];
+      for (std::uint32_t i = 0; i + (masked ? 1 : 0) < ports; ++i)
+        sum += input(node, i, rank).data[0];
       if (masked) {
         sum /= std::max(1.0, input(node, ports - 1, rank).data[0]);
       } else if (!norm) {
@@ -251,8 +273,7 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
       result = gradients_of(node, rank);  // more of them than outputs where parameters are cut
       break;
     }
-    case NodeKind::send:
-      break;
+    case NodeKind::send: break;
   }
   (void)context;
   return result;
@@ -262,10 +283,14 @@ std::map<tensor::ParamId, Array> DagRun::gradients(std::uint64_t rank) {
   std::map<tensor::ParamId, Array> gradients;
   for (std::size_t n = 0; n < dag_.nodes.size(); ++n) {
     const Node& node = dag_.nodes[n];
-    if (!writes_state(node.kind) || !dag_.device_sets[node.devices].contains_device(coordinates_of(dag_.mesh, rank))) continue;
+    if (!writes_state(node.kind) ||
+        !dag_.device_sets[node.devices].contains_device(coordinates_of(dag_.mesh, rank)))
+      continue;
     const std::vector<Array>& values = outputs(NodeId::at(n), rank);
     for (std::size_t i = 0; i < values.size(); ++i) {
-      if (!gradients.emplace(dag_.buckets[node.subject.bucket().index()].params[i], values[i]).second) stop(dag_, NodeId::at(n), "updates a parameter a second time on one device");
+      if (!gradients.emplace(dag_.buckets[node.subject.bucket().index()].params[i], values[i])
+               .second)
+        stop(dag_, NodeId::at(n), "updates a parameter a second time on one device");
     }
   }
   return gradients;
@@ -274,7 +299,8 @@ std::map<tensor::ParamId, Array> DagRun::gradients(std::uint64_t rank) {
 double DagRun::loss(tensor::LossId loss) {
   for (std::size_t n = 0; n < dag_.nodes.size(); ++n) {
     const Node& node = dag_.nodes[n];
-    if (node.kind == NodeKind::report && node.subject.loss() == loss) return outputs(NodeId::at(n), partner(node.devices, 0))[0].data[0];
+    if (node.kind == NodeKind::report && node.subject.loss() == loss)
+      return outputs(NodeId::at(n), partner(node.devices, 0))[0].data[0];
   }
   return NAN;
 }
@@ -282,7 +308,8 @@ double DagRun::loss(tensor::LossId loss) {
 double DagRun::norm() {
   for (std::size_t n = 0; n < dag_.nodes.size(); ++n) {
     const Node& node = dag_.nodes[n];
-    if (node.kind == NodeKind::report && node.subject.is_norm()) return input(node, 0, partner(node.devices, 0)).data[0];
+    if (node.kind == NodeKind::report && node.subject.is_norm())
+      return input(node, 0, partner(node.devices, 0)).data[0];
   }
   return NAN;
 }
@@ -290,7 +317,8 @@ double DagRun::norm() {
 void DagRun::run_all() {
   for (std::size_t n = 0; n < dag_.nodes.size(); ++n) {
     for (std::uint64_t rank = 0; rank < dag_.mesh.devices(); ++rank) {
-      if (dag_.device_sets[dag_.nodes[n].devices].contains_device(coordinates_of(dag_.mesh, rank))) outputs(NodeId::at(n), rank);
+      if (dag_.device_sets[dag_.nodes[n].devices].contains_device(coordinates_of(dag_.mesh, rank)))
+        outputs(NodeId::at(n), rank);
     }
   }
 }

@@ -40,7 +40,8 @@ class DagRun {
   Array sum(const dag::Node& node, std::uint32_t port, std::uint64_t rank);
   Array all_reduce(const dag::Node& node, std::uint32_t port, std::uint64_t rank);
   std::vector<Array> gradients_of(const dag::Node& node, std::uint64_t rank);
-  std::vector<double> own_shard(const dag::Bucket& bucket, std::size_t param, const std::vector<double>& gradient, std::uint64_t rank) const;
+  std::vector<double> own_shard(const dag::Bucket& bucket, std::size_t param,
+                                const std::vector<double>& gradient, std::uint64_t rank) const;
   /// The device of `set` with the coordinates of `rank` on the set's whole axes.
   std::uint64_t partner(DeviceSetId set, std::uint64_t rank) const;
 

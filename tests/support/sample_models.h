@@ -78,20 +78,26 @@ class StrategyBuilder {
   directive::Selector selector(std::vector<Index> coordinates, std::optional<Pass> pass = {});
   DeviceSetId devices(const std::vector<Index>& fixed);
 
-  StrategyBuilder& partition(std::string_view into, std::uint32_t extent, std::vector<std::uint32_t> sizes = {}, std::vector<Index> region = {});
+  StrategyBuilder& partition(std::string_view into, std::uint32_t extent,
+                             std::vector<std::uint32_t> sizes = {}, std::vector<Index> region = {});
   StrategyBuilder& split(std::vector<Index> into);
-  StrategyBuilder& place(std::vector<Index> selector, const std::vector<Index>& fixed, std::optional<Pass> pass = {});
+  StrategyBuilder& place(std::vector<Index> selector, const std::vector<Index>& fixed,
+                         std::optional<Pass> pass = {});
   /// `place NAME on ...`: every index of the name.
   StrategyBuilder& place_all(std::string_view name, const std::vector<Index>& fixed);
-  StrategyBuilder& replicate(std::vector<std::string_view> axes, std::optional<std::int64_t> bucket = {}, std::vector<Index> region = {}, std::uint32_t zero = 0);
+  StrategyBuilder& replicate(std::vector<std::string_view> axes,
+                             std::optional<std::int64_t> bucket = {},
+                             std::vector<Index> region = {}, std::uint32_t zero = 0);
   StrategyBuilder& clip(double norm);
 
   /// One operation per call on the last rank started.
   StrategyBuilder& rank(const std::vector<Index>& fixed);
-  StrategyBuilder& op(Pass pass, std::vector<Index> coordinates, directive::CommClass part = directive::CommClass::none);
+  StrategyBuilder& op(Pass pass, std::vector<Index> coordinates,
+                      directive::CommClass part = directive::CommClass::none);
   /// 1F1B of `stages` stages over the first mesh axis, `microbatches` each; with `halves` the
   /// backward is BI then BW.
-  StrategyBuilder& one_f_one_b(std::uint32_t stages, std::uint32_t microbatches, bool halves = false);
+  StrategyBuilder& one_f_one_b(std::uint32_t stages, std::uint32_t microbatches,
+                               bool halves = false);
   /// partition, split and place of a line: stage s on coordinate s of the first axis.
   StrategyBuilder& line(std::uint32_t stages, std::uint32_t microbatches);
 

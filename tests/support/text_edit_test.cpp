@@ -15,8 +15,10 @@ TEST(TextEdit, ReplacesDeletesAndMoves) {
       // The line, though the text stands in another one too.
       {"- stream a\n+ stream c\n", "stream c\nstream b\nrole a on stream a\n"},
       {"- stream b\n", "stream a\nrole a on stream a\n"},
-      {"- stream b\n+ stream b\n+ stream c\n", "stream a\nstream b\nstream c\nrole a on stream a\n"},
-      {"- stream b\n- role a on stream a\n+ role a on stream a\n+ stream b\n", "stream a\nrole a on stream a\nstream b\n"},
+      {"- stream b\n+ stream b\n+ stream c\n",
+       "stream a\nstream b\nstream c\nrole a on stream a\n"},
+      {"- stream b\n- role a on stream a\n+ role a on stream a\n+ stream b\n",
+       "stream a\nrole a on stream a\nstream b\n"},
   };
   for (const auto& row : kRows) {
     std::string error;

@@ -54,7 +54,8 @@ std::string missing_line(const std::vector<std::string>& shown, const std::strin
   for (const std::string& pattern : shown) {
     if (pattern == "...") continue;
     bool found = false;
-    for (std::string line; !found && std::getline(lines, line);) found = line_matches(pattern, line);
+    for (std::string line; !found && std::getline(lines, line);)
+      found = line_matches(pattern, line);
     if (!found) return pattern;
   }
   return {};
@@ -84,24 +85,34 @@ std::vector<Command> commands_of(const PageBlock& block) {
 /// output.
 class Page {
  public:
-  explicit Page(std::string code) : code_(std::move(code)), blocks_(blocks_of(read_text(page_path(code_)).value_or(""))) {}
+  explicit Page(std::string code)
+      : code_(std::move(code)), blocks_(blocks_of(read_text(page_path(code_)).value_or(""))) {}
 
   const std::vector<PageBlock>& blocks() const { return blocks_; }
   static bool is_example(const PageBlock& block) {
-    return block.kind == "pipe-error" || block.kind == "pir-error" || (block.kind == "console" && block.section == "A confusing case");
+    return block.kind == "pipe-error" || block.kind == "pir-error" ||
+           (block.kind == "console" && block.section == "A confusing case");
   }
 
   std::string wrong_with(const PageBlock& block) const {
     const auto printed = [&] { return text_of(check_block(block, "text")); };
-    if (block.kind == "pipe-error") return says_code(codes_of(check_block(block, "json"))) ? "" : "does not give the code:\n" + printed();
-    if (block.kind == "pipe") return codes_beside_notices(block) == block.gives ? "" : "is not clean:\n" + printed();
+    if (block.kind == "pipe-error")
+      return says_code(codes_of(check_block(block, "json")))
+                 ? ""
+                 : "does not give the code:\n" + printed();
+    if (block.kind == "pipe")
+      return codes_beside_notices(block) == block.gives ? "" : "is not clean:\n" + printed();
     if (block.kind == "pir-error" || block.kind == "pir") return wrong_with_plan(block);
     if (block.kind == "console") return wrong_with_console(block);
-    return block.kind.empty() ? "is run by nobody: mark it, or name the page in " + std::string(kWithoutExample) : "is of no kind that is run: " + block.kind;
+    return block.kind.empty()
+               ? "is run by nobody: mark it, or name the page in " + std::string(kWithoutExample)
+               : "is of no kind that is run: " + block.kind;
   }
 
  private:
-  bool says_code(const std::vector<std::string>& codes) const { return std::find(codes.begin(), codes.end(), code_) != codes.end(); }
+  bool says_code(const std::vector<std::string>& codes) const {
+    return std::find(codes.begin(), codes.end(), code_) != codes.end();
+  }
   static std::string text_of(const ToolResult& result) { return result.out + result.err; }
 
   std::string wrong_with_plan(const PageBlock& block) const {
@@ -115,11 +126,14 @@ class Page {
         edits += line + "\n";
       }
     }
-    const std::string text = edited(read_text("tests/verify/testdata/legal/" + block.plan + ".pir").value_or(""), edits, error);
+    const std::string text = edited(
+        read_text("tests/verify/testdata/legal/" + block.plan + ".pir").value_or(""), edits, error);
     if (!error.empty()) return error;
     const std::map<std::string, std::string> files = {{"block.pir", text}};
     const std::string printed = text_of(run_tool({"check", "block.pir"}, files));
-    const bool as_said = block.kind == "pir" ? printed.empty() : printed.find(" " + code_ + ": ") != std::string::npos;
+    const bool as_said = block.kind == "pir"
+                             ? printed.empty()
+                             : printed.find(" " + code_ + ": ") != std::string::npos;
     if (!as_said) return "does not give what the page says:\n" + printed;
     const std::string missing = missing_line(told, printed);
     return missing.empty() ? "" : "does not print `" + missing + "`, but\n" + printed;
@@ -130,12 +144,14 @@ class Page {
     for (const auto& [name, text] : block.files) folder.write(name, text);
     bool told = false;
     for (const Command& command : commands_of(block)) {
-      const ProcessResult run = shell(folder, "export HOME=\"$PWD\" PATH=\"${0%/*}:$PATH\"; { " + command.line + "\n} 2>&1");
+      const ProcessResult run = shell(
+          folder, "export HOME=\"$PWD\" PATH=\"${0%/*}:$PATH\"; { " + command.line + "\n} 2>&1");
       const std::string& said = run.out;
       if (!is_example(block) && run.exit_code != 0) return "`" + command.line + "` fails:\n" + said;
       told = told || said.find(code_) != std::string::npos;
       const std::string missing = missing_line(command.shown, said);
-      if (!missing.empty()) return "`" + command.line + "` does not print `" + missing + "`, but\n" + said;
+      if (!missing.empty())
+        return "`" + command.line + "` does not print `" + missing + "`, but\n" + said;
     }
     return told || !is_example(block) ? "" : "does not print the code";
   }
@@ -152,7 +168,8 @@ std::set<std::string> codes_without_example() {
     if (line.starts_with("#")) continue;
     const std::size_t end = line.find(" # ");
     EXPECT_NE(end, std::string::npos) << kWithoutExample << ": no reason: " << line;
-    EXPECT_TRUE(parse_code(line.substr(0, end)).has_value()) << kWithoutExample << ": no code: " << line;
+    EXPECT_TRUE(parse_code(line.substr(0, end)).has_value())
+        << kWithoutExample << ": no code: " << line;
     codes.insert(line.substr(0, end));
   }
   return codes;
@@ -170,7 +187,9 @@ TEST(DiagnosticPages, EveryExampleGivesTheCodeOfItsPage) {
       const std::string wrong = page.wrong_with(block);
       if (!wrong.empty()) ADD_FAILURE() << page_path(code) << ":" << block.line << " " << wrong;
     }
-    EXPECT_NE(has_example, without.contains(code)) << (has_example ? "remove " + code + " from " + kWithoutExample : page_path(code) + " has no example");
+    EXPECT_NE(has_example, without.contains(code))
+        << (has_example ? "remove " + code + " from " + kWithoutExample
+                        : page_path(code) + " has no example");
   }
 }
 

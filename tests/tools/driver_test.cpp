@@ -73,34 +73,39 @@ TEST(Help, EveryCommandAnswers) {
 TEST(Check, AWorkspaceThatIsTooSmallIsRefused) {
   std::string plan = run_tool({"show", "dag", "tiny.pipe"}, kFiles).out;
   EXPECT_EQ(run_tool({"check", "plan.pir"}, {{"plan.pir", plan}}).exit_code, 0);
-  const std::size_t at = plan.find(" bytes ", plan.find("  buffer %workspace = ")) + 7, end = plan.find('\n', at);
+  const std::size_t at = plan.find(" bytes ", plan.find("  buffer %workspace = ")) + 7,
+                    end = plan.find('\n', at);
   ASSERT_LT(end, plan.size());
   const std::string needed = plan.substr(at, end - at), has = std::to_string(std::stoi(needed) - 1);
   plan.replace(at, end - at, has);
   const ToolResult checked = run_tool({"check", "plan.pir"}, {{"plan.pir", plan}});
   EXPECT_EQ(checked.exit_code, 1);
-  EXPECT_THAT(checked.err, HasSubstr("error P4237: `F.stage0.mb0` has a workspace of `" + has + "` bytes on role `pp0`, and it needs `" + needed + "`"));
+  EXPECT_THAT(checked.err, HasSubstr("error P4237: `F.stage0.mb0` has a workspace of `" + has +
+                                     "` bytes on role `pp0`, and it needs `" + needed + "`"));
 }
 
 // Dropout belongs to training: with a rate of 0 the model that is evaluated is the same one.
 TEST(HeldOut, DropoutKeepsEverything) {
-  const std::map<std::string, std::string> files = {{"drop.pipe",
-                                                     "param rate = 0.5\n"
-                                                     "mesh one(d: 1)\n"
-                                                     "model net() {\n"
-                                                     "    input x: tensor[batch, dim: 6], label: i64[batch]\n"
-                                                     "    weight w[dim, class: 4] = normal(1.0)\n"
-                                                     "    loss cross_entropy(dropout(x, rate) @ w, label)\n"
-                                                     "}\n"
-                                                     "train drop = net() on one {\n"
-                                                     "    data:     synthetic(batch: 8, classes: 4)\n"
-                                                     "    held_out: synthetic(batch: 8, classes: 4)\n"
-                                                     "    optim:    sgd(lr: 0.0)\n"
-                                                     "    steps:    1\n"
-                                                     "    place model on d[0]\n"
-                                                     "}\n"}};
+  const std::map<std::string, std::string> files = {
+      {"drop.pipe",
+       "param rate = 0.5\n"
+       "mesh one(d: 1)\n"
+       "model net() {\n"
+       "    input x: tensor[batch, dim: 6], label: i64[batch]\n"
+       "    weight w[dim, class: 4] = normal(1.0)\n"
+       "    loss cross_entropy(dropout(x, rate) @ w, label)\n"
+       "}\n"
+       "train drop = net() on one {\n"
+       "    data:     synthetic(batch: 8, classes: 4)\n"
+       "    held_out: synthetic(batch: 8, classes: 4)\n"
+       "    optim:    sgd(lr: 0.0)\n"
+       "    steps:    1\n"
+       "    place model on d[0]\n"
+       "}\n"}};
   const auto losses = [&](const char* rate) {
-    const ToolResult run = run_tool({"train", "drop.pipe", "-D", std::string("rate=") + rate, "--interpret", "--format", "json"}, files);
+    const ToolResult run = run_tool({"train", "drop.pipe", "-D", std::string("rate=") + rate,
+                                     "--interpret", "--format", "json"},
+                                    files);
     EXPECT_EQ(run.exit_code, 0) << run.err;
     const llvm::json::Value value = llvm::cantFail(llvm::json::parse(run.out));
     const llvm::json::Object& told = *value.getAsObject();
@@ -115,30 +120,35 @@ TEST(HeldOut, DropoutKeepsEverything) {
 // One of two batches has one element that counts, the other four: the mean is over the five.
 TEST(HeldOut, AMaskedLossIsTheMeanOverAllThatCounts) {
   const TemporaryFolder folder;
-  const std::string text = folder.write("text", "babbbcccc"), out = (folder.path() / "out").string();
-  const std::map<std::string, std::string> files = {{"masked.pipe",
-                                                     "mesh one(d: 1)\n"
-                                                     "model net() {\n"
-                                                     "    input tokens: i64[batch, seq], targets: i64[batch, seq]\n"
-                                                     "    weight table[byte: 256, next: 256] = normal(1.0)\n"
-                                                     "    loss cross_entropy(lookup(table, tokens), targets, ignore: 98)\n"
-                                                     "}\n"
-                                                     "param text = \"\"\n"
-                                                     "train masked = net() on one {\n"
-                                                     "    data:     bytes(text, batch: 1, seq: 4)\n"
-                                                     "    held_out: bytes(text, batch: 1, seq: 4)\n"
-                                                     "    optim:    sgd(lr: 0.0)\n"
-                                                     "    steps:    1\n"
-                                                     "    place model on d[0]\n"
-                                                     "}\n"}};
-  const ToolResult run = run_tool({"train", "masked.pipe", "-D", "text=" + text, "--interpret", "--format", "json", "--out", out}, files);
+  const std::string text = folder.write("text", "babbbcccc"),
+                    out = (folder.path() / "out").string();
+  const std::map<std::string, std::string> files = {
+      {"masked.pipe",
+       "mesh one(d: 1)\n"
+       "model net() {\n"
+       "    input tokens: i64[batch, seq], targets: i64[batch, seq]\n"
+       "    weight table[byte: 256, next: 256] = normal(1.0)\n"
+       "    loss cross_entropy(lookup(table, tokens), targets, ignore: 98)\n"
+       "}\n"
+       "param text = \"\"\n"
+       "train masked = net() on one {\n"
+       "    data:     bytes(text, batch: 1, seq: 4)\n"
+       "    held_out: bytes(text, batch: 1, seq: 4)\n"
+       "    optim:    sgd(lr: 0.0)\n"
+       "    steps:    1\n"
+       "    place model on d[0]\n"
+       "}\n"}};
+  const ToolResult run = run_tool({"train", "masked.pipe", "-D", "text=" + text, "--interpret",
+                                   "--format", "json", "--out", out},
+                                  files);
   ASSERT_EQ(run.exit_code, 0) << run.err;
   double sum = 0;
   std::size_t batches = 0;
   for (const std::string& line : lines_of(read_text(out + "/metrics.jsonl").value_or(""))) {
     const llvm::json::Value step = llvm::cantFail(llvm::json::parse(line));
     if (step.getAsObject()->getString("phase") != "evaluation") continue;
-    sum += *step.getAsObject()->getObject("microbatches")->getArray("loss.0")->front().getAsNumber();
+    sum +=
+        *step.getAsObject()->getObject("microbatches")->getArray("loss.0")->front().getAsNumber();
     ++batches;
   }
   EXPECT_EQ(batches, 2u);
@@ -152,7 +162,8 @@ TEST(DagFile, EveryLevelRoundTrips) {
   const TemporaryFolder folder;
   for (const char* level : {"built", "split", "placed", "communicating", "ordered", "planned"}) {
     const std::string path = (folder.path() / (std::string(level) + ".pir")).string();
-    const ToolResult shown = run_tool({"show", "dag", "tiny.pipe", "--level", level, "-o", path}, kFiles);
+    const ToolResult shown =
+        run_tool({"show", "dag", "tiny.pipe", "--level", level, "-o", path}, kFiles);
     ASSERT_EQ(shown.exit_code, 0) << level << ": " << shown.err;
     EXPECT_EQ(shown.out, "");
     const ToolResult checked = run_tool({"check", path});
@@ -170,7 +181,8 @@ TEST(DagFile, OrdersAreThoseOfTheSource) {
     EXPECT_EQ(of_source.exit_code, 0);
     EXPECT_EQ(run_tool({"show", kind, path}).out, of_source.out);
   }
-  EXPECT_EQ(run_tool({"show", "orders", path, "--format", "json"}).out, run_tool({"show", "orders", "tiny.pipe", "--format", "json"}, kFiles).out);
+  EXPECT_EQ(run_tool({"show", "orders", path, "--format", "json"}).out,
+            run_tool({"show", "orders", "tiny.pipe", "--format", "json"}, kFiles).out);
 }
 
 // `check` verifies the text itself: without any one of its actions the plan is refused.
@@ -189,7 +201,8 @@ TEST(DagFile, EveryMissingActionIsFound) {
     if ((!in_graph && !in_role) || lines[i].starts_with("  buffer ")) continue;
     std::vector<std::string> damaged = lines;
     damaged.erase(damaged.begin() + static_cast<std::ptrdiff_t>(i));
-    const ToolResult checked = run_tool({"check", "damaged.pir"}, {{"damaged.pir", joined(damaged)}});
+    const ToolResult checked =
+        run_tool({"check", "damaged.pir"}, {{"damaged.pir", joined(damaged)}});
     EXPECT_EQ(checked.exit_code, 1) << "without line " << i + 1 << ": " << lines[i];
     EXPECT_THAT(checked.err, HasSubstr("error P")) << lines[i];
     ++tried;
@@ -206,13 +219,21 @@ TEST(PrintAfter, AllShowsEveryPass) {
   for (const std::string& line : lines_of(shown.err)) {
     if (line.starts_with("// after ")) passes.push_back(line.substr(9, line.find(' ', 9) - 9));
   }
-  EXPECT_THAT(passes, testing::ElementsAre("build", "split", "place", "replicate", "communicate", "order", "insert_collectives", "offload", "plan"));
-  for (const std::string& pass : passes) EXPECT_THAT(run_tool({"check", "tiny.pipe", "--print-after", pass}, kFiles).err, HasSubstr("// after " + pass)) << pass;
-  const auto option = std::find_if(tools::option_rows().begin(), tools::option_rows().end(), [](const auto& row) { return std::string_view(row.name) == "--print-after"; });
+  EXPECT_THAT(passes, testing::ElementsAre("build", "split", "place", "replicate", "communicate",
+                                           "order", "insert_collectives", "offload", "plan"));
+  for (const std::string& pass : passes)
+    EXPECT_THAT(run_tool({"check", "tiny.pipe", "--print-after", pass}, kFiles).err,
+                HasSubstr("// after " + pass))
+        << pass;
+  const auto option =
+      std::find_if(tools::option_rows().begin(), tools::option_rows().end(),
+                   [](const auto& row) { return std::string_view(row.name) == "--print-after"; });
   ASSERT_NE(option, tools::option_rows().end());
-  EXPECT_THAT(tools::choices_of(*option), testing::IsSupersetOf(std::vector<std::string_view>(passes.begin(), passes.end())));
+  EXPECT_THAT(tools::choices_of(*option),
+              testing::IsSupersetOf(std::vector<std::string_view>(passes.begin(), passes.end())));
   const std::string table = read_text("passes/README.md").value_or("");
-  for (const std::string& pass : passes) EXPECT_THAT(table, HasSubstr("| `" + pass + "`: ")) << "the table of passes/README.md";
+  for (const std::string& pass : passes)
+    EXPECT_THAT(table, HasSubstr("| `" + pass + "`: ")) << "the table of passes/README.md";
   EXPECT_THAT(shown.err, HasSubstr("// after offload (unchanged)\n// after plan\n"));
 }
 
@@ -229,7 +250,8 @@ TEST(DagFile, TruncatedTextIsADiagnostic) {
 
 // docs/cli.md section 4: the JSON of orders, for a program with a single partition.
 TEST(OrdersJson, HasEveryFieldOfItsSchema) {
-  const ToolResult shown = run_tool({"show", "orders", "dual_pipe_v", "-D", "p=2", "-D", "m=6", "--format", "json"});
+  const ToolResult shown =
+      run_tool({"show", "orders", "dual_pipe_v", "-D", "p=2", "-D", "m=6", "--format", "json"});
   ASSERT_EQ(shown.exit_code, 0) << shown.err;
   auto parsed = llvm::json::parse(shown.out);
   ASSERT_TRUE(static_cast<bool>(parsed));
@@ -252,9 +274,11 @@ TEST(OrdersJson, HasEveryFieldOfItsSchema) {
       EXPECT_EQ(op.get("copy"), nullptr);
       EXPECT_EQ(op.get("slice"), nullptr);
       EXPECT_EQ(op.get("devices"), nullptr);
-      ++count[std::to_string(stage) + "." + std::to_string(*op.getInteger("mb")) + op.getString("op")->str()];
+      ++count[std::to_string(stage) + "." + std::to_string(*op.getInteger("mb")) +
+              op.getString("op")->str()];
       if (const auto group = op.getInteger("group")) {
-        EXPECT_TRUE(*group == last_group || *group == last_group + 1) << "groups are numbered from 0 per rank";
+        EXPECT_TRUE(*group == last_group || *group == last_group + 1)
+            << "groups are numbered from 0 per rank";
         last_group = *group;
         groups.insert(*group);
       }
@@ -273,7 +297,8 @@ TEST(OrdersJson, HasEveryFieldOfItsSchema) {
 }
 
 TEST(OrdersJson, CopiesContinueTheMicrobatches) {
-  const ToolResult shown = run_tool({"show", "orders", "dual_pipe", "-D", "p=4", "-D", "m=16", "--format", "json"});
+  const ToolResult shown =
+      run_tool({"show", "orders", "dual_pipe", "-D", "p=4", "-D", "m=16", "--format", "json"});
   ASSERT_EQ(shown.exit_code, 0) << shown.err;
   auto parsed = llvm::json::parse(shown.out);
   ASSERT_TRUE(static_cast<bool>(parsed));
@@ -298,7 +323,8 @@ TEST(OrdersJson, CopiesContinueTheMicrobatches) {
 
 // Without a single partition every operation names its devices.
 TEST(OrdersJson, WithoutAPartitionOperationsNameDevices) {
-  const ToolResult shown = run_tool({"show", "orders", "examples/two_towers/two_towers.pipe", "--format", "json"});
+  const ToolResult shown =
+      run_tool({"show", "orders", "examples/two_towers/two_towers.pipe", "--format", "json"});
   ASSERT_EQ(shown.exit_code, 0) << shown.err;
   auto parsed = llvm::json::parse(shown.out);
   ASSERT_TRUE(static_cast<bool>(parsed));
@@ -339,31 +365,39 @@ TEST(Train, KeepsMetricsAndFlightRecords) {
 TEST(Train, BuildsAsTheEnvironmentSays) {
   const TemporaryFolder folder;
   const std::string cache = (folder.path() / "cache").string();
-  const ToolResult built = run_tool({"train", "tiny.pipe", "--steps", "1"}, kFiles, {{"PIPER_CACHE", cache}, {"HOME", "/proc/nothing"}});
+  const ToolResult built = run_tool({"train", "tiny.pipe", "--steps", "1"}, kFiles,
+                                    {{"PIPER_CACHE", cache}, {"HOME", "/proc/nothing"}});
   EXPECT_EQ(built.exit_code, 0) << built.err;
   EXPECT_THAT(built.out, HasSubstr("generated code"));
   std::size_t objects = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(cache)) objects += entry.path().extension() == ".so";
+  for (const auto& entry : std::filesystem::directory_iterator(cache))
+    objects += entry.path().extension() == ".so";
   EXPECT_EQ(objects, 3u);  // of two roles, and the self-check
 }
 
 // A message without its own line has the location of the train.
 TEST(Train, APlaceForWhatDoesNotBuild) {
   const TemporaryFolder folder;
-  const std::string compiler = folder.write("killed", "#!/bin/sh\nif [ \"$1\" != --version ]; then kill -KILL $$; fi\n");
+  const std::string compiler =
+      folder.write("killed", "#!/bin/sh\nif [ \"$1\" != --version ]; then kill -KILL $$; fi\n");
   std::filesystem::permissions(compiler, std::filesystem::perms::owner_all);
-  const ToolResult run = run_tool({"train", "tiny.pipe"}, kFiles, {{"CXX", compiler}, {"PIPER_CACHE", (folder.path() / "cache").string()}});
+  const ToolResult run =
+      run_tool({"train", "tiny.pipe"}, kFiles,
+               {{"CXX", compiler}, {"PIPER_CACHE", (folder.path() / "cache").string()}});
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_THAT(run.err, testing::StartsWith("tiny.pipe:5:7: error P5104: "));
 }
 
 TEST(Environment, CacheFolders) {
-  const auto folder = [](const std::map<std::string, std::string>& environment) { return tools::jit_options(environment).cache_folder; };
+  const auto folder = [](const std::map<std::string, std::string>& environment) {
+    return tools::jit_options(environment).cache_folder;
+  };
   EXPECT_EQ(folder({{"PIPER_CACHE", "/a"}, {"XDG_CACHE_HOME", "/b"}, {"HOME", "/c"}}), "/a");
   EXPECT_EQ(folder({{"PIPER_CACHE", ""}, {"XDG_CACHE_HOME", "/b"}, {"HOME", "/c"}}), "/b/piper");
   EXPECT_EQ(folder({{"XDG_CACHE_HOME", ""}, {"HOME", "/c"}}), "/c/.cache/piper");
   EXPECT_EQ(folder({}), "");
-  const backend::JitOptions options = tools::jit_options({{"CXX", "clang++ -O1"}, {"TMPDIR", "/t"}});
+  const backend::JitOptions options =
+      tools::jit_options({{"CXX", "clang++ -O1"}, {"TMPDIR", "/t"}});
   EXPECT_EQ(options.compiler, "clang++ -O1");
   EXPECT_EQ(options.temporary_folder, "/t");
 }
@@ -381,8 +415,11 @@ TEST(Environment, KnownVariablesAreNotWarnedOf) {
   EXPECT_TRUE(sink.empty());
   tools::report_unknown_variables(misspelt, sink);
   std::size_t told = 0;
-  for (const Diagnostic& diagnostic : sink.sorted()) told += diagnostic.code == Code::unknown_variable && diagnostic.hint.starts_with("did you mean `PIPER_");
-  const auto own = std::count_if(known.begin(), known.end(), [](const auto& each) { return each.first.starts_with("PIPER_"); });
+  for (const Diagnostic& diagnostic : sink.sorted())
+    told += diagnostic.code == Code::unknown_variable &&
+            diagnostic.hint.starts_with("did you mean `PIPER_");
+  const auto own = std::count_if(known.begin(), known.end(),
+                                 [](const auto& each) { return each.first.starts_with("PIPER_"); });
   EXPECT_EQ(told, static_cast<std::size_t>(own));
   EXPECT_EQ(run_tool({"check", "tiny.pipe"}, kFiles, {{"PIPER_THREAD", "2"}}).err, "");
 }
@@ -390,13 +427,19 @@ TEST(Environment, KnownVariablesAreNotWarnedOf) {
 // Two ranks see that the step went wrong, the one its loss, the other its norm; either may be the
 // first.
 TEST(Train, ALossThatIsNoNumberEndsTheRun) {
-  const ToolResult run = run_tool({"train", "tiny.pipe", "--interpret", "-D", "rate=1e300"}, kFiles);
+  const ToolResult run =
+      run_tool({"train", "tiny.pipe", "--interpret", "-D", "rate=1e300"}, kFiles);
   EXPECT_EQ(run.exit_code, 1);
-  EXPECT_THAT(run.err, testing::ContainsRegex("tiny.pipe:[57]:[0-9]+: error P6001: rank [01], step 2, .*is nan at step `2`"));
+  EXPECT_THAT(run.err,
+              testing::ContainsRegex(
+                  "tiny.pipe:[57]:[0-9]+: error P6001: rank [01], step 2, .*is nan at step `2`"));
   EXPECT_THAT(run.err, HasSubstr("hint: a smaller learning rate"));
-  const ToolResult as_json = run_tool({"train", "tiny.pipe", "--interpret", "-D", "rate=1e300", "--format", "json"}, kFiles);
+  const ToolResult as_json = run_tool(
+      {"train", "tiny.pipe", "--interpret", "-D", "rate=1e300", "--format", "json"}, kFiles);
   EXPECT_EQ(as_json.exit_code, 1);
-  EXPECT_THAT(as_json.out, HasSubstr("{\"schema\":1,\"diagnostics\":[{\"code\":\"P6001\",\"severity\":\"error\""));
+  EXPECT_THAT(
+      as_json.out,
+      HasSubstr("{\"schema\":1,\"diagnostics\":[{\"code\":\"P6001\",\"severity\":\"error\""));
 }
 
 // With --format json standard output is one object, and messages for the reader go elsewhere.
@@ -408,32 +451,43 @@ TEST(Json, RunsPrintNothingElse) {
     EXPECT_TRUE(static_cast<bool>(parsed)) << result.out;
     return parsed ? *parsed->getAsObject() : llvm::json::Object();
   };
-  const llvm::json::Object train = object(run_tool({"train", "tiny.pipe", "--interpret", "--format", "json"}, kFiles));
+  const llvm::json::Object train =
+      object(run_tool({"train", "tiny.pipe", "--interpret", "--format", "json"}, kFiles));
   EXPECT_EQ(train.getString("train"), "tiny");
   EXPECT_EQ(train.getInteger("steps"), 3);
   EXPECT_EQ(train.getBoolean("interrupted"), false);
-  for (const char* field : {"seconds", "samples_per_second", "first_loss", "last_loss"}) EXPECT_GT(train.getNumber(field).value_or(0), 0) << field;
+  for (const char* field : {"seconds", "samples_per_second", "first_loss", "last_loss"})
+    EXPECT_GT(train.getNumber(field).value_or(0), 0) << field;
   EXPECT_EQ(train.getArray("last_step"), nullptr);
-  const llvm::json::Object profiled = object(run_tool({"train", "tiny.pipe", "--interpret", "--profile", folder.path() / "costs.json", "--format", "json"}, kFiles));
+  const llvm::json::Object profiled =
+      object(run_tool({"train", "tiny.pipe", "--interpret", "--profile",
+                       folder.path() / "costs.json", "--format", "json"},
+                      kFiles));
   ASSERT_EQ(profiled.getArray("last_step")->size(), 2u);
   for (const llvm::json::Value& rank : *profiled.getArray("last_step")) {
     double parts = 0;
-    for (const char* part : {"products", "attention", "kernels", "communication", "idle"}) parts += *rank.getAsObject()->getNumber(part);
+    for (const char* part : {"products", "attention", "kernels", "communication", "idle"})
+      parts += *rank.getAsObject()->getNumber(part);
     EXPECT_NEAR(parts, *rank.getAsObject()->getNumber("seconds"), 1e-6);
   }
-  const llvm::json::Object reference = object(run_tool({"train", "tiny.pipe", "--interpret", "--reference", "--format", "json"}, kFiles));
+  const llvm::json::Object reference = object(
+      run_tool({"train", "tiny.pipe", "--interpret", "--reference", "--format", "json"}, kFiles));
   ASSERT_EQ(reference.getArray("reference")->size(), 2u);
   for (const llvm::json::Value& comparison : *reference.getArray("reference")) {
-    for (const char* field : {"loss", "gradients", "parameters"}) EXPECT_LE(*comparison.getAsObject()->getNumber(field), *comparison.getAsObject()->getNumber("bound"));
+    for (const char* field : {"loss", "gradients", "parameters"})
+      EXPECT_LE(*comparison.getAsObject()->getNumber(field),
+                *comparison.getAsObject()->getNumber("bound"));
   }
-  const llvm::json::Object built = object(run_tool({"build", "tiny.pipe", "-o", folder.path().string(), "--format", "json"}, kFiles));
+  const llvm::json::Object built = object(
+      run_tool({"build", "tiny.pipe", "-o", folder.path().string(), "--format", "json"}, kFiles));
   EXPECT_EQ(built.getArray("files")->size(), 2u);
   EXPECT_TRUE(built.getString("kernels").has_value());
 }
 
 // A tree with error nodes is shown as text; as JSON its errors are the one object.
 TEST(Json, BrokenTreesPrintTheirErrors) {
-  const ToolResult shown = run_tool({"show", "ast", "broken.pipe", "--format", "json"}, {{"broken.pipe", "train\n"}});
+  const ToolResult shown =
+      run_tool({"show", "ast", "broken.pipe", "--format", "json"}, {{"broken.pipe", "train\n"}});
   EXPECT_EQ(shown.exit_code, 1);
   auto parsed = llvm::json::parse(shown.out);
   ASSERT_TRUE(static_cast<bool>(parsed)) << shown.out;
@@ -446,10 +500,12 @@ ToolResult run_interrupted(const std::vector<std::string>& more) {
   const std::string metrics = (folder.path() / "metrics.jsonl").string();
   std::signal(SIGINT, SIG_DFL);  // a shell ignores it for background jobs
   std::jthread presses([&](const std::stop_token& stop) {
-    while (!stop.stop_requested() && lines_of(read_text(metrics).value_or("")).size() < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    while (!stop.stop_requested() && lines_of(read_text(metrics).value_or("")).size() < 2)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
     if (!stop.stop_requested()) std::raise(SIGINT);
   });
-  std::vector<std::string> command = {"train", "tiny.pipe", "--interpret", "--steps", "100000000", "--out", folder.path().string()};
+  std::vector<std::string> command = {"train",     "tiny.pipe", "--interpret",         "--steps",
+                                      "100000000", "--out",     folder.path().string()};
   command.insert(command.end(), more.begin(), more.end());
   ToolResult run = run_tool(command, kFiles);
   presses.request_stop();
@@ -458,7 +514,9 @@ ToolResult run_interrupted(const std::vector<std::string>& more) {
 }
 
 // Ctrl-C ends a run between two steps, with a special exit code.
-TEST(Train, StopsAtAStepAfterCtrlC) { EXPECT_THAT(run_interrupted({}).out, HasSubstr("stopped after step ")); }
+TEST(Train, StopsAtAStepAfterCtrlC) {
+  EXPECT_THAT(run_interrupted({}).out, HasSubstr("stopped after step "));
+}
 
 TEST(Json, InterruptedRunsSaySo) {
   const ToolResult run = run_interrupted({"--format", "json"});
@@ -468,7 +526,8 @@ TEST(Json, InterruptedRunsSaySo) {
   const llvm::json::Object& told = *parsed->getAsObject();
   EXPECT_EQ(told.getBoolean("interrupted"), true);
   EXPECT_GE(told.getInteger("steps").value_or(0), 2);
-  for (const char* field : {"first_loss", "last_loss"}) EXPECT_GT(told.getNumber(field).value_or(0), 0) << field;
+  for (const char* field : {"first_loss", "last_loss"})
+    EXPECT_GT(told.getNumber(field).value_or(0), 0) << field;
 }
 
 /// A model that writes its element type out is compared in f64 as one that leaves it to the train.
@@ -476,10 +535,13 @@ TEST(Json, InterruptedRunsSaySo) {
 // those need more address space than any limit leaves
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST(Check, WithoutMemoryEndsInOneMessage) {
-  const std::string command = "ulimit -v 130000; exec '" + test::program_path("piper") + "' check zbv -D p=64 -D m=256";
+  const std::string command =
+      "ulimit -v 130000; exec '" + test::program_path("piper") + "' check zbv -D p=64 -D m=256";
   const test::ProcessResult result = test::run_process({"/bin/sh", "-c", command});
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_EQ(result.err, "error P6005: the machine has no memory left for this program\n  hint: run it on a machine with more, or make the program smaller\n");
+  EXPECT_EQ(
+      result.err,
+      "error P6005: the machine has no memory left for this program\n  hint: run it on a machine with more, or make the program smaller\n");
 }
 #endif
 
@@ -498,11 +560,19 @@ TEST(Build, WritesSourcesPerRole) {
   EXPECT_THAT(built.out, HasSubstr(read_text(out + "/kernels.txt").value_or("missing")));
   // Small products are MKL's on every processor, and a library that is not here has no rate.
   const std::string rated = runtime::this_processor().avx512 ? " +[0-9.]+" : " +-";
-  for (const auto& [math, library] : {std::pair<std::string, std::string>{"builtin", "builtin +[0-9.]+"}, {"auto", "MKL +[0-9.]+"}, {"mkl", "MKL +[0-9.]+"}, {"onednn", "oneDNN" + rated}}) {
-    EXPECT_THAT(run_tool({"build", "tiny.pipe", "-o", out}, kFiles, {{"PIPER_MATH", math}}).out, testing::ContainsRegex("4 x 6 x 4 nn f32 +[0-9]+ +0\\.[0-9]+  " + library + "\n")) << math;
+  for (const auto& [math, library] :
+       {std::pair<std::string, std::string>{"builtin", "builtin +[0-9.]+"},
+        {"auto", "MKL +[0-9.]+"},
+        {"mkl", "MKL +[0-9.]+"},
+        {"onednn", "oneDNN" + rated}}) {
+    EXPECT_THAT(run_tool({"build", "tiny.pipe", "-o", out}, kFiles, {{"PIPER_MATH", math}}).out,
+                testing::ContainsRegex("4 x 6 x 4 nn f32 +[0-9]+ +0\\.[0-9]+  " + library + "\n"))
+        << math;
   }
-  const ToolResult refused = run_tool({"build", "tiny.pipe", "-o", out}, kFiles, {{"PIPER_MATH", "torch"}});
-  EXPECT_THAT(refused.err, HasSubstr("error P6013: the environment variable `PIPER_MATH` is `torch`\n"));
+  const ToolResult refused =
+      run_tool({"build", "tiny.pipe", "-o", out}, kFiles, {{"PIPER_MATH", "torch"}});
+  EXPECT_THAT(refused.err,
+              HasSubstr("error P6013: the environment variable `PIPER_MATH` is `torch`\n"));
 }
 
 }  // namespace

@@ -7,7 +7,8 @@
 namespace piper::runtime {
 namespace {
 
-int gemm_of_ranks(const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t accumulate, LibraryReport* report) {
+int gemm_of_ranks(const PiperGemm* call, const void* a, const void* b, void* c,
+                  std::uint32_t accumulate, LibraryReport* report) {
   if (gettid() != getpid()) return builtin_library_calls().gemm(call, a, b, c, accumulate, report);
   report->error = "this thread cannot be served";
   return kLibraryError;
@@ -16,7 +17,8 @@ int gemm_of_ranks(const PiperGemm* call, const void* a, const void* b, void* c, 
 }  // namespace
 }  // namespace piper::runtime
 
-extern "C" __attribute__((visibility("default"))) const piper::runtime::LibraryCalls* piper_library_calls() {
+extern "C" __attribute__((visibility("default"))) const piper::runtime::LibraryCalls*
+piper_library_calls() {
   static const piper::runtime::LibraryCalls calls = [] {
     piper::runtime::LibraryCalls made = piper::runtime::builtin_library_calls();
     made.gemm = piper::runtime::gemm_of_ranks;

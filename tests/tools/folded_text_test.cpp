@@ -27,7 +27,8 @@ train deep = gpt(layers: 12, heads: 2, vocab: 16, dim: 8) on one {
 
 std::size_t count(const std::string& text, std::string_view wanted) {
   std::size_t found = 0;
-  for (std::size_t at = text.find(wanted); at != std::string::npos; at = text.find(wanted, at + 1)) ++found;
+  for (std::size_t at = text.find(wanted); at != std::string::npos; at = text.find(wanted, at + 1))
+    ++found;
   return found;
 }
 
@@ -56,24 +57,31 @@ TEST(FoldedText, BlocksThatDifferInNamesStandOnce) {
 }
 
 TEST(FoldedText, DifferencesStay) {
-  const std::string shapes = "  %a.0 = weight f32[dim: 1] ones\n  %a.1 = weight f32[dim: 2] ones\n  %a.2 = weight f32[dim: 3] ones\n  %a.3 = weight f32[dim: 4] ones\n";
+  const std::string shapes =
+      "  %a.0 = weight f32[dim: 1] ones\n  %a.1 = weight f32[dim: 2] ones\n  %a.2 = weight f32[dim: 3] ones\n  %a.3 = weight f32[dim: 4] ones\n";
   EXPECT_EQ(views::folded(shapes), shapes);
-  const std::string attributes = "  %a = scale(%x) {scalar: 1} : f32[]\n  %b = scale(%x) {scalar: 2} : f32[]\n  %c = scale(%x) {scalar: 3} : f32[]\n  %d = scale(%x) {scalar: 4} : f32[]\n";
+  const std::string attributes =
+      "  %a = scale(%x) {scalar: 1} : f32[]\n  %b = scale(%x) {scalar: 2} : f32[]\n  %c = scale(%x) {scalar: 3} : f32[]\n  %d = scale(%x) {scalar: 4} : f32[]\n";
   EXPECT_EQ(views::folded(attributes), attributes);
-  const std::string sizes = "  buffer %a:0 = state at 0 bytes 4\n  buffer %a:1 = state at 4 bytes 8\n  buffer %a:2 = state at 12 bytes 12\n  buffer %a:3 = state at 24 bytes 16\n";
+  const std::string sizes =
+      "  buffer %a:0 = state at 0 bytes 4\n  buffer %a:1 = state at 4 bytes 8\n  buffer %a:2 = state at 12 bytes 12\n  buffer %a:3 = state at 24 bytes 16\n";
   EXPECT_EQ(views::folded(sizes), sizes);
   // The second reads the value before, the first the one before that.
-  const std::string flow = "  %a = f()\n  %b = g(%a)\n  %c = h(%a, %b)\n  %d = f()\n  %e = g(%d)\n  %f = h(%e, %d)\n";
+  const std::string flow =
+      "  %a = f()\n  %b = g(%a)\n  %c = h(%a, %b)\n  %d = f()\n  %e = g(%d)\n  %f = h(%e, %d)\n";
   EXPECT_EQ(views::folded(flow), flow);
 }
 
 TEST(FoldedText, RunsKeepToTheirBraces) {
   const std::string text = "rank a {\n  F[0]\n}\nrank b {\n  F[0]\n}\nrank c {\n  F[0]\n}\n";
-  EXPECT_EQ(views::folded("rank p[0] {\n  F s[0]\n  B s[0]\n}\nrank p[1] {\n  F s[1]\n  B s[1]\n}\nend\n"),
-            "rank p[0] {\n  F s[0]\n  B s[0]\n}\n... the 4 lines from `rank p[0] {` on stand once more, from `rank p[1] {` on, where `s[0]` is `s[1]`\nend\n");
+  EXPECT_EQ(
+      views::folded(
+          "rank p[0] {\n  F s[0]\n  B s[0]\n}\nrank p[1] {\n  F s[1]\n  B s[1]\n}\nend\n"),
+      "rank p[0] {\n  F s[0]\n  B s[0]\n}\n... the 4 lines from `rank p[0] {` on stand once more, from `rank p[1] {` on, where `s[0]` is `s[1]`\nend\n");
   EXPECT_EQ(views::folded(text), text);
   EXPECT_EQ(views::folded(""), "");
-  EXPECT_EQ(views::folded("  F m[0]\n  F m[1]\n  F m[2]\n  F m[3]\n"), "  F m[0]\n  ... 3 more like it, the last `F m[3]`\n");
+  EXPECT_EQ(views::folded("  F m[0]\n  F m[1]\n  F m[2]\n  F m[3]\n"),
+            "  F m[0]\n  ... 3 more like it, the last `F m[3]`\n");
 }
 
 std::string layers(const std::vector<std::string>& lines, std::size_t count) {
@@ -81,8 +89,10 @@ std::string layers(const std::vector<std::string>& lines, std::size_t count) {
   for (std::size_t i = 0; i < count * lines.size(); ++i) {
     std::string line = lines[i % lines.size()] + "\n";
     const std::size_t layer = i / lines.size();
-    for (const auto& [mark, number] : {std::pair('L', layer + 1), std::pair('K', layer), std::pair('M', 9 - layer)}) {
-      for (std::size_t at = line.find(mark); at != std::string::npos; at = line.find(mark)) line.replace(at, 1, std::to_string(number));
+    for (const auto& [mark, number] :
+         {std::pair('L', layer + 1), std::pair('K', layer), std::pair('M', 9 - layer)}) {
+      for (std::size_t at = line.find(mark); at != std::string::npos; at = line.find(mark))
+        line.replace(at, 1, std::to_string(number));
     }
     text += line;
   }
@@ -92,26 +102,42 @@ std::string layers(const std::vector<std::string>& lines, std::size_t count) {
 TEST(FoldedText, SaysWhatDoesNotFollowFromTheNames) {
   const auto tail = [](const std::string& text) { return text.substr(text.rfind("...")); };
   const std::string before = "  %x = input f32[]\n  %a.0.y = input f32[]\n";
-  const auto folded = [&](const std::vector<std::string>& lines) { return tail(views::folded(before + layers(lines, 4))); };
-  const std::string run = "... the 2 lines from `%a.1.w` on stand 3 times more, the last time from `%a.4.w` on";
-  EXPECT_EQ(folded({"  %a.L.w = weight f32[]", "  %a.L.y = mul(%a.K.y, %a.L.w) : f32[]"}), run + "\n");
-  EXPECT_EQ(folded({"  %a.L.w = weight f32[]", "  %a.L.y = mul(%a.0.y, %a.L.w) : f32[]"}), run + ", where `%a.0.y` stays\n");
+  const auto folded = [&](const std::vector<std::string>& lines) {
+    return tail(views::folded(before + layers(lines, 4)));
+  };
+  const std::string run =
+      "... the 2 lines from `%a.1.w` on stand 3 times more, the last time from `%a.4.w` on";
+  EXPECT_EQ(folded({"  %a.L.w = weight f32[]", "  %a.L.y = mul(%a.K.y, %a.L.w) : f32[]"}),
+            run + "\n");
+  EXPECT_EQ(folded({"  %a.L.w = weight f32[]", "  %a.L.y = mul(%a.0.y, %a.L.w) : f32[]"}),
+            run + ", where `%a.0.y` stays\n");
   EXPECT_EQ(folded({"  %a.L.w = weight f32[]", "  %a.L.y = mul(%x, %a.L.w) : f32[]"}), run + "\n");
-  EXPECT_EQ(folded({"  %a.L.w = weight f32[]", "  %a.L.y = mul(%x, %a.L.w) : f32[] @F region s[K]"}), run + ", where `s[0]` is `s[3]`\n");
-  EXPECT_EQ(folded({"  %a.L.w = weight f32[]", "  %a.L.y = mul(%x, %a.L.w) : f32[] @F region s[M].a[L]"}), run + ", where `s[9]` is `s[6]`\n");
-    EXPECT_EQ(folded({"  %a.L.w = weight f32[]", "  %a.L.y = mul(%x, %a.L.w) : f32[] @F region a[7].a[L]"}), run + ", where `a[7]` stays\n");
+  EXPECT_EQ(
+      folded({"  %a.L.w = weight f32[]", "  %a.L.y = mul(%x, %a.L.w) : f32[] @F region s[K]"}),
+      run + ", where `s[0]` is `s[3]`\n");
+  EXPECT_EQ(
+      folded({"  %a.L.w = weight f32[]", "  %a.L.y = mul(%x, %a.L.w) : f32[] @F region s[M].a[L]"}),
+      run + ", where `s[9]` is `s[6]`\n");
+  EXPECT_EQ(
+      folded({"  %a.L.w = weight f32[]", "  %a.L.y = mul(%x, %a.L.w) : f32[] @F region a[7].a[L]"}),
+      run + ", where `a[7]` stays\n");
 }
 
 TEST(FoldedText, RunsEndWhereAStageDoes) {
   std::string text;
-  for (int i = 0; i < 9; ++i) text += "  F s[" + std::to_string(i / 4) + "].a[" + std::to_string(i) + "]\n";
-  EXPECT_EQ(views::folded(text), "  F s[0].a[0]\n  ... 3 more like it, the last `F s[0].a[3]`\n  ... the 4 lines from `F s[0].a[0]` on stand once more, from `F s[1].a[4]` on\n  F s[2].a[8]\n");
+  for (int i = 0; i < 9; ++i)
+    text += "  F s[" + std::to_string(i / 4) + "].a[" + std::to_string(i) + "]\n";
+  EXPECT_EQ(
+      views::folded(text),
+      "  F s[0].a[0]\n  ... 3 more like it, the last `F s[0].a[3]`\n  ... the 4 lines from `F s[0].a[0]` on stand once more, from `F s[1].a[4]` on\n  F s[2].a[8]\n");
 }
 
 TEST(FoldedText, ListsOfLongLinesAreShort) {
   std::string line = "  F.s0 = F s0 @s0.F (load.x, param all_gather.s0.0";
   for (std::size_t i = 1; i < 60; ++i) line += ", param all_gather.s0.0:" + std::to_string(i);
-  EXPECT_EQ(views::folded(line + ") on m[p: 0]\n"), "  F.s0 = F s0 @s0.F (load.x, param all_gather.s0.0, param all_gather.s0.0:1, ... 58 more like it, the last `param all_gather.s0.0:59`) on m[p: 0]\n");
+  EXPECT_EQ(
+      views::folded(line + ") on m[p: 0]\n"),
+      "  F.s0 = F s0 @s0.F (load.x, param all_gather.s0.0, param all_gather.s0.0:1, ... 58 more like it, the last `param all_gather.s0.0:59`) on m[p: 0]\n");
   std::string words = "  bucket (", lines = "  bucket (\n";
   for (const char* c = "abcdefghijklmnopqrstuvwxyz"; *c != 0; ++c) {
     const std::string item(30, *c);
@@ -159,16 +185,19 @@ TEST(ShowForReaders, ProgramsThatDifferHaveTextsThatDiffer) {
     std::map<std::string, std::string> seen;  // the way, and the whole text, by the folded text
     for (int way = 0; way < 12; ++way) {
       const auto show = [&](const char* format) {
-        std::vector<std::string> words = {"show", kind, "ways.pipe", "-D", "way=" + std::to_string(way), "--format", format};
+        std::vector<std::string> words = {
+            "show", kind, "ways.pipe", "-D", "way=" + std::to_string(way), "--format", format};
         if (kind == std::string_view("dag")) words.emplace_back("--bodies");
         return run_tool(words, {{"ways.pipe", kWays}});
       };
       const ToolResult text = show("text");
       ASSERT_EQ(text.exit_code, 0) << way << text.err;
       std::string whole = show("pir").out;
-      for (std::size_t at = whole.find(" loc("); at != std::string::npos; at = whole.find(" loc(")) whole.erase(at, whole.find(')', at) + 1 - at);
+      for (std::size_t at = whole.find(" loc("); at != std::string::npos; at = whole.find(" loc("))
+        whole.erase(at, whole.find(')', at) + 1 - at);
       const auto [found, is_new] = seen.try_emplace(text.out, whole);
-      EXPECT_TRUE(is_new || found->second == whole) << kind << " of way " << way << ":\n" << text.out;
+      EXPECT_TRUE(is_new || found->second == whole) << kind << " of way " << way << ":\n"
+                                                    << text.out;
     }
     EXPECT_GE(seen.size(), 9u) << kind;
   }
@@ -179,10 +208,12 @@ TEST(ShowForReaders, TwelveLayersAreTwoScreens) {
   ASSERT_EQ(graph.exit_code, 0) << graph.err;
   EXPECT_LE(count(graph.out, "\n"), 120u);
   EXPECT_EQ(count(graph.out, " loc("), 0u);
-  const ToolResult whole = run_tool({"show", "graph", "deep.pipe", "--format", "pir"}, {{"deep.pipe", kDeep}});
+  const ToolResult whole =
+      run_tool({"show", "graph", "deep.pipe", "--format", "pir"}, {{"deep.pipe", kDeep}});
   EXPECT_GE(count(whole.out, "\n"), 600u);
   EXPECT_GE(count(whole.out, " loc("), 500u);
-  const ToolResult located = run_tool({"show", "graph", "deep.pipe", "--locations"}, {{"deep.pipe", kDeep}});
+  const ToolResult located =
+      run_tool({"show", "graph", "deep.pipe", "--locations"}, {{"deep.pipe", kDeep}});
   EXPECT_EQ(count(located.out, "\n"), count(graph.out, "\n"));
   EXPECT_GE(count(located.out, " loc("), 80u);
 }
@@ -205,9 +236,13 @@ train piped = gpt(layers: 12, heads: 4, vocab: 256, dim: 64) on line {
     EXPECT_LE(count(text.out, "\n"), 120u) << text.out;
     EXPECT_EQ(count(text.out, " loc("), 0u);
     if (kind == std::string_view("graph")) continue;
-    for (std::size_t at = 0; at < text.out.size(); at = text.out.find('\n', at) + 1) EXPECT_LE(text.out.find('\n', at) - at, 160u) << text.out.substr(at, 160);
+    for (std::size_t at = 0; at < text.out.size(); at = text.out.find('\n', at) + 1)
+      EXPECT_LE(text.out.find('\n', at) - at, 160u) << text.out.substr(at, 160);
   }
-  EXPECT_GT(count(run_tool({"show", "dag", "piped.pipe", "--format", "text", "--bodies"}, files).out, " = contract("), 20u);
+  EXPECT_GT(
+      count(run_tool({"show", "dag", "piped.pipe", "--format", "text", "--bodies"}, files).out,
+            " = contract("),
+      20u);
 }
 
 // On a terminal a DAG is printed for a reader; a file or a pipe gets the text that `check` reads.
@@ -220,18 +255,23 @@ TEST(ShowForReaders, DagsAreWholeOffTheTerminal) {
   EXPECT_LT(count(seen.out, "\n") * 2, count(piped.out, "\n"));
   EXPECT_EQ(count(seen.out, " loc("), 0u);
   EXPECT_EQ(run_tool({"show", "dag", "deep.pipe", "--format", "text"}, files).out, seen.out);
-  EXPECT_EQ(run_tool({"show", "dag", "deep.pipe", "--format", "pir"}, files, {}, 100).out, piped.out);
+  EXPECT_EQ(run_tool({"show", "dag", "deep.pipe", "--format", "pir"}, files, {}, 100).out,
+            piped.out);
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "x.pir").string();
   EXPECT_EQ(run_tool({"show", "dag", "deep.pipe", "-o", path}, files, {}, 100).exit_code, 0);
   EXPECT_EQ(run_tool({"show", "dag", path}).out, piped.out);
-  EXPECT_GT(count(run_tool({"show", "dag", "deep.pipe", "--locations"}, files, {}, 100).out, " loc("), 20u);
+  EXPECT_GT(
+      count(run_tool({"show", "dag", "deep.pipe", "--locations"}, files, {}, 100).out, " loc("),
+      20u);
 }
 
 TEST(ShowForReaders, LocationsAreOfTwoKinds) {
-  const ToolResult grid = run_tool({"show", "grid", "deep.pipe", "--locations"}, {{"deep.pipe", kDeep}});
+  const ToolResult grid =
+      run_tool({"show", "grid", "deep.pipe", "--locations"}, {{"deep.pipe", kDeep}});
   EXPECT_EQ(grid.exit_code, 2);
-  EXPECT_EQ(grid.err, "piper: `--locations` is of `show graph` and `show dag`: `show grid` has none\n");
+  EXPECT_EQ(grid.err,
+            "piper: `--locations` is of `show graph` and `show dag`: `show grid` has none\n");
 }
 
 }  // namespace

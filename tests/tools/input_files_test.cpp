@@ -37,7 +37,8 @@ constexpr File kFiles[] = {
     {"lib/mine.pipe", "mesh pair(p: 1)\n"},
     {"rows.csv", "x\n1\n2\n"},
     {"rest.csv", "x\n3\n4\n"},
-    {"machines.pipe", "mesh pair(p: 1)\nmachine lab on pair { all: device(flops: 1e9, bandwidth: 1GiB) }\n"},
+    {"machines.pipe",
+     "mesh pair(p: 1)\nmachine lab on pair { all: device(flops: 1e9, bandwidth: 1GiB) }\n"},
     {"costs.json", "{\"schema\":1,\"bodies\":{}}\n"},
 };
 
@@ -46,7 +47,8 @@ class InputFiles : public testing::Test {
   InputFiles() {
     for (const File& file : kFiles) folder_.write(file.name, file.text);
     std::string program = kProgram;
-    for (std::size_t at; (at = program.find("DIR")) != std::string::npos;) program.replace(at, 3, folder_.path().string());
+    for (std::size_t at; (at = program.find("DIR")) != std::string::npos;)
+      program.replace(at, 3, folder_.path().string());
     folder_.write("t.pipe", program);
   }
 
@@ -94,22 +96,29 @@ TEST_F(InputFiles, StayAsTheyAre) {
 
 TEST_F(InputFiles, AreNotTheOtherFilesOfANamedFolder) {
   folder_.write("run/metrics.jsonl", "{\"phase\":\"training\",\"step\":1,\"loss\":2}\n");
-  const auto show = [&](const std::string& output) { return run_tool({"show", "metrics", path("run"), "-o", path(output)}); };
+  const auto show = [&](const std::string& output) {
+    return run_tool({"show", "metrics", path("run"), "-o", path(output)});
+  };
   for (int time = 0; time < 2; ++time) EXPECT_EQ(show("run/loss.txt").exit_code, 0);
   EXPECT_THAT(show("run/metrics.jsonl").err, HasSubstr("error P6102: "));
 }
 
 TEST_F(InputFiles, AreAllFilesOfAFolderOfTexts) {
   folder_.write("texts/a.txt", "some text that is long enough for a window");
-  const std::string program = "use std.models.gpt\nmesh one(d: 1)\ntrain t = gpt(layers: 1, dim: 8, heads: 1, vocab: 256) on one { data: bytes(\"" + path("texts") +
-                              "\", batch: 2, seq: 8); optim: sgd(lr: 0.1); steps: 1 }\n";
+  const std::string program =
+      "use std.models.gpt\nmesh one(d: 1)\ntrain t = gpt(layers: 1, dim: 8, heads: 1, vocab: 256) on one { data: bytes(\"" +
+      path("texts") + "\", batch: 2, seq: 8); optim: sgd(lr: 0.1); steps: 1 }\n";
   folder_.write("g.pipe", program);
-  EXPECT_THAT(run_tool({"show", "orders", path("g.pipe"), "-o", path("texts/a.txt")}).err, HasSubstr("error P6102: "));
+  EXPECT_THAT(run_tool({"show", "orders", path("g.pipe"), "-o", path("texts/a.txt")}).err,
+              HasSubstr("error P6102: "));
   EXPECT_EQ(run_tool({"show", "orders", path("g.pipe"), "-o", path("texts/new.txt")}).exit_code, 0);
 }
 
 TEST_F(InputFiles, TwoOutputsHaveTwoNames) {
-  EXPECT_EQ(run_tool({"train", path("t.pipe"), "--interpret", "--profile", path("x.json"), "--trace", path("x.json")}).exit_code, 2);
+  EXPECT_EQ(run_tool({"train", path("t.pipe"), "--interpret", "--profile", path("x.json"),
+                      "--trace", path("x.json")})
+                .exit_code,
+            2);
 }
 
 }  // namespace

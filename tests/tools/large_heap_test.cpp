@@ -24,7 +24,8 @@ TEST(HeapFiller, LeavesWhatTheHeapHolds) {
       for (std::size_t i = 0; i < kBlock; ++i) blocks[b][i] = static_cast<unsigned char>(b + i);
     }
     for (std::size_t b = 0; b < kBlocks; ++b) {
-      for (std::size_t i = 0; i < kBlock; ++i) ASSERT_EQ(blocks[b][i], static_cast<unsigned char>(b + i)) << b;
+      for (std::size_t i = 0; i < kBlock; ++i)
+        ASSERT_EQ(blocks[b][i], static_cast<unsigned char>(b + i)) << b;
     }
   }
 }

@@ -45,20 +45,32 @@ schedule everything(pp: axis, dp: axis) {
 )";
 
 struct LineCase {
-  const char* calls;               // each on a separate line, after `data`, `optim` and `steps`
+  const char* calls;  // each on a separate line, after `data`, `optim` and `steps`
   // The line of the schedules that makes the nodes: its beginning; of the library: empty.
   const char* made;
   std::vector<const char*> nodes;  // how their names begin
   int call;                        // which of the calls leads there, counted from 0
 };
 const LineCase kCases[] = {
-    {"zero(dp)", "", {"all_gather.", "reduce_scatter.", "update.", "all_reduce.norm.", "all_reduce.loss"}, 0},
-    {"zero(dp, stage: 1)", "", {"all_gather.", "reduce_scatter.", "update.", "sum_squares.", "all_reduce."}, 0},
+    {"zero(dp)",
+     "",
+     {"all_gather.", "reduce_scatter.", "update.", "all_reduce.norm.", "all_reduce.loss"},
+     0},
+    {"zero(dp, stage: 1)",
+     "",
+     {"all_gather.", "reduce_scatter.", "update.", "sum_squares.", "all_reduce."},
+     0},
     {"zero(dp, stage: 2)", "", {"all_gather.", "reduce_scatter.", "update."}, 0},
     {"copies(dp)", "    replicate model", {"all_reduce.model", "all_reduce.loss", "update."}, 0},
-    {"copies(dp, z: 1)", "    replicate model", {"all_gather.", "reduce_scatter.", "update.", "all_reduce."}, 0},
+    {"copies(dp, z: 1)",
+     "    replicate model",
+     {"all_gather.", "reduce_scatter.", "update.", "all_reduce."},
+     0},
     {"copies(dp, z: 3)", "    replicate model", {"all_gather.", "reduce_scatter.", "update."}, 0},
-    {"stages(pp)\ncopies(dp, z: 1)", "    replicate model", {"all_gather.", "reduce_scatter.", "update."}, 1},
+    {"stages(pp)\ncopies(dp, z: 1)",
+     "    replicate model",
+     {"all_gather.", "reduce_scatter.", "update."},
+     1},
     {"stages(pp)\ncopies(dp)", "    for s in", {"send.", "recv.", "all_gather_v."}, 0},
     {"gpipe(pp, 2)\ncopies(dp)", "", {"send.", "recv.", "all_gather_v.", "F.", "B."}, 0},
     {"one_f_one_b(pp, 2)\nzero(dp)", "", {"all_gather.", "reduce_scatter.", "update."}, 1},
@@ -88,15 +100,23 @@ int line_of(const std::string& text, std::string_view beginning) {
 std::vector<int> lines_of(const std::string& node) {
   std::vector<int> lines;
   const std::size_t loc = node.rfind(" loc(");
-  for (std::size_t at = node.find("\"a.pipe\":", loc); at != std::string::npos; at = node.find("\"a.pipe\":", at + 1)) lines.push_back(std::stoi(node.substr(at + 9)));
+  for (std::size_t at = node.find("\"a.pipe\":", loc); at != std::string::npos;
+       at = node.find("\"a.pipe\":", at + 1))
+    lines.push_back(std::stoi(node.substr(at + 9)));
   return lines;
 }
 
 TEST(Locations, NodesNameTheLineThatMadeThemAndItsCall) {
   for (const LineCase& one : kCases) {
-    std::string text = std::string("use std.models.mlp\nuse std.schedules.gpipe\nuse std.schedules.one_f_one_b\nuse std.schedules.zero\n") + kSchedules + "mesh grid(pp: 2, dp: 2)\nmesh flat(dp: 2)\n";
+    std::string text =
+        std::string(
+            "use std.models.mlp\nuse std.schedules.gpipe\nuse std.schedules.one_f_one_b\nuse std.schedules.zero\n") +
+        kSchedules + "mesh grid(pp: 2, dp: 2)\nmesh flat(dp: 2)\n";
     const bool staged = std::string_view(one.calls).find("pp") != std::string_view::npos;
-    text += std::string("train t = mlp(layers: 2, features: 4, hidden: 8, classes: 2) on ") + (staged ? "grid" : "flat") + " {\n    data: synthetic(batch: 8, classes: 2)\n    optim: adamw(lr: 0.1, clip: 1)\n    steps: 1\n";
+    text +=
+        std::string("train t = mlp(layers: 2, features: 4, hidden: 8, classes: 2) on ") +
+        (staged ? "grid" : "flat") +
+        " {\n    data: synthetic(batch: 8, classes: 2)\n    optim: adamw(lr: 0.1, clip: 1)\n    steps: 1\n";
     const int first_call = static_cast<int>(std::count(text.begin(), text.end(), '\n')) + 1;
     text += std::string(one.calls) + "\n}\n";
     const int made = *one.made == '\0' ? 0 : line_of(text, one.made), call = first_call + one.call;
@@ -106,12 +126,15 @@ TEST(Locations, NodesNameTheLineThatMadeThemAndItsCall) {
     std::istringstream lines(run.out);
     for (std::string line; std::getline(lines, line);) {
       for (const char* node : one.nodes) {
-        if (!line.starts_with(std::string("  ") + node) || line.find(" = ") == std::string::npos) continue;
+        if (!line.starts_with(std::string("  ") + node) || line.find(" = ") == std::string::npos)
+          continue;
         found.insert(node);
         const std::vector<int> through = lines_of(line);
         ASSERT_FALSE(through.empty()) << line;
         EXPECT_EQ(through.front(), made > 0 ? made : call) << one.calls << "\n" << line;
-        EXPECT_NE(std::find(through.begin(), through.end(), call), through.end()) << one.calls << "\n" << line;
+        EXPECT_NE(std::find(through.begin(), through.end(), call), through.end())
+            << one.calls << "\n"
+            << line;
       }
     }
     EXPECT_EQ(found.size(), one.nodes.size()) << one.calls;

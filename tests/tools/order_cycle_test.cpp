@@ -17,12 +17,14 @@ namespace {
 using testing::HasSubstr;
 
 std::string schedule(const std::string& ranks) {
-  return "schedule own(p: axis, m: int) {\n    partition model into stage: p\n    split batch into mb: m\n    for s in 0..p { place stage[s] on p[s] }\n    order {\n" + ranks +
-         "    }\n}\n";
+  return "schedule own(p: axis, m: int) {\n    partition model into stage: p\n    split batch into mb: m\n    for s in 0..p { place stage[s] on p[s] }\n    order {\n" +
+         ranks + "    }\n}\n";
 }
 
 ToolResult check(const std::string& ranks, int p, int m) {
-  return run_tool({"check", "a.pipe", "own", "-D", "p=" + std::to_string(p), "-D", "m=" + std::to_string(m)}, {{"a.pipe", schedule(ranks)}});
+  return run_tool(
+      {"check", "a.pipe", "own", "-D", "p=" + std::to_string(p), "-D", "m=" + std::to_string(m)},
+      {{"a.pipe", schedule(ranks)}});
 }
 
 struct StoryCase {
@@ -38,7 +40,8 @@ constexpr StoryCase kStories[] = {
      "  p[0]  [B0]\n"
      "hint: put `F a` before `B a`\n"},
     // Two entries of one line: one line each.
-    {"repeat r { F a }\nrepeat left(F a) { F a; BI a }\nrepeat left(B a) { BI a }\nrepeat left(BW a) { BW a }", 2, 3,
+    {"repeat r { F a }\nrepeat left(F a) { F a; BI a }\nrepeat left(B a) { BI a }\nrepeat left(BW a) { BW a }",
+     2, 3,
      "error P3108: `p[0]` and `p[1]` wait for each other\n"
      "`p[0]` is at `BI stage[0] mb[0]` and waits for `BI stage[1] mb[0]` of `p[1]`\n"
      "`p[1]` is at `F stage[1] mb[1]` and waits for `F stage[0] mb[1]` of `p[0]`\n"
@@ -71,7 +74,10 @@ std::string without_source(const std::string& err) {
 
 TEST(OrderCycle, TellsWhereRanksStand) {
   for (const StoryCase& each : kStories) {
-    const ToolResult run = check("        rank r in p {\n            cursor a = stage[r] mb[0..m]\n" + std::string(each.rank) + "\n        }\n", each.p, each.m);
+    const ToolResult run =
+        check("        rank r in p {\n            cursor a = stage[r] mb[0..m]\n" +
+                  std::string(each.rank) + "\n        }\n",
+              each.p, each.m);
     EXPECT_EQ(run.exit_code, 1);
     EXPECT_EQ(without_source(run.err), each.told) << each.rank;
   }
@@ -79,7 +85,9 @@ TEST(OrderCycle, TellsWhereRanksStand) {
 
 // A page, not one line per operation.
 TEST(OrderCycle, LongOrdersHaveShortReports) {
-  const ToolResult run = check("        rank r in p {\n            cursor a = stage[r] mb[0..m]\n            repeat r { F a }\n            repeat left(F a) { F a; B a }\n            repeat left(B a) { B a }\n        }\n", 64, 256);
+  const ToolResult run = check(
+      "        rank r in p {\n            cursor a = stage[r] mb[0..m]\n            repeat r { F a }\n            repeat left(F a) { F a; B a }\n            repeat left(B a) { B a }\n        }\n",
+      64, 256);
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_THAT(run.err, HasSubstr("error P3108: "));
   EXPECT_LT(std::count(run.err.begin(), run.err.end(), '\n'), 40);
@@ -103,7 +111,10 @@ std::string ranks_text(const Orders& orders) {
 Orders written_out(int p, int m) {
   Orders orders(static_cast<std::size_t>(p));
   for (int r = 0; r < p; ++r) {
-    const auto add = [&](const char* pass, int mb) { orders[static_cast<std::size_t>(r)].push_back(std::string(pass) + " stage[" + std::to_string(r) + "] mb[" + std::to_string(mb) + "]"); };
+    const auto add = [&](const char* pass, int mb) {
+      orders[static_cast<std::size_t>(r)].push_back(
+          std::string(pass) + " stage[" + std::to_string(r) + "] mb[" + std::to_string(mb) + "]");
+    };
     int forward = 0, backward = 0;
     while (forward < std::min(p - 1 - r, m)) add("F", forward++);
     while (backward < m) {
@@ -117,10 +128,12 @@ Orders written_out(int p, int m) {
 // One operation of a legal order is moved at random; after the move in the hint, the order is
 // legal.
 TEST(OrderCycle, ProposesWhatIsLegal) {
-  const std::regex proposal("hint: in the order of `p\\[(\\d+)\\]`, move `([^`]*)` (before|behind) `([^`]*)`\n");
+  const std::regex proposal(
+      "hint: in the order of `p\\[(\\d+)\\]`, move `([^`]*)` (before|behind) `([^`]*)`\n");
   int proposed = 0;
   for_each_case(60, [&](Random& random) {
-    const int p = static_cast<int>(random.between(2, 4)), m = static_cast<int>(random.between(2, 5));
+    const int p = static_cast<int>(random.between(2, 4)),
+              m = static_cast<int>(random.between(2, 5));
     Orders orders = written_out(p, m);
     std::vector<std::string>& changed = orders[random.below(orders.size())];
     const std::size_t from = random.below(changed.size()), to = random.below(changed.size());

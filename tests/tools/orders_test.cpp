@@ -22,11 +22,21 @@ struct OrderCase {
   bool legal;
 };
 constexpr OrderCase kOrders[] = {
-    {"one forward, one half of a backward", "cursor a = stage[r] mb[0..m]; repeat p - 1 - r { F a }; repeat left(F a) { F a; BI a }; repeat left(B a) { BI a }; repeat left(BW a) { BW a }", true},
-    {"the same without the input gradients of later stages", "cursor a = stage[r] mb[0..m]; repeat r { F a }; repeat left(F a) { F a; BI a }; repeat left(B a) { BI a }; repeat left(BW a) { BW a }", false},
-    {"all forwards first", "cursor a = stage[r] mb[0..m]; repeat left(F a) { F a }; repeat left(B a) { BI a; BW a }", true},
-    {"whole backwards beside halves", "cursor a = stage[r] mb[0..m]; repeat left(F a) { F a }; for i in 0..m { if r == 0 { B a } else { BI a } }; if r > 0 { repeat left(BW a) { BW a } }", true},
-    {"the last microbatch goes back first on one rank", "for i in 0..m { F stage[r] mb[i] }; for i in 0..m { let k = if r == 0 then m - 1 - i else i; BI stage[r] mb[k] }; repeat m { BW }", true},
+    {"one forward, one half of a backward",
+     "cursor a = stage[r] mb[0..m]; repeat p - 1 - r { F a }; repeat left(F a) { F a; BI a }; repeat left(B a) { BI a }; repeat left(BW a) { BW a }",
+     true},
+    {"the same without the input gradients of later stages",
+     "cursor a = stage[r] mb[0..m]; repeat r { F a }; repeat left(F a) { F a; BI a }; repeat left(B a) { BI a }; repeat left(BW a) { BW a }",
+     false},
+    {"all forwards first",
+     "cursor a = stage[r] mb[0..m]; repeat left(F a) { F a }; repeat left(B a) { BI a; BW a }",
+     true},
+    {"whole backwards beside halves",
+     "cursor a = stage[r] mb[0..m]; repeat left(F a) { F a }; for i in 0..m { if r == 0 { B a } else { BI a } }; if r > 0 { repeat left(BW a) { BW a } }",
+     true},
+    {"the last microbatch goes back first on one rank",
+     "for i in 0..m { F stage[r] mb[i] }; for i in 0..m { let k = if r == 0 then m - 1 - i else i; BI stage[r] mb[k] }; repeat m { BW }",
+     true},
 };
 
 /// How the model is cut, and which model.
@@ -48,19 +58,25 @@ TEST(Schedules, AreLegalOrNotWhateverTheModel) {
     std::string first;
     for (const ModelCase& model : kModels) {
       std::string steps = order.steps;
-      for (std::size_t at = 0; (at = steps.find("; ", at)) != std::string::npos;) steps.replace(at, 2, "\n");
-      std::string text = "use std.models.mlp\nmesh pair(pp: 2)\nschedule own(p: axis, m: int) {\n    partition model into stage: p" + std::string(model.sizes) +
-                         "\n    split batch into mb: m\n    for s in 0..p { place stage[s] on p[s] }\n    order { rank r in p {\n" + steps +
-                         "\n    } }\n}\n";
+      for (std::size_t at = 0; (at = steps.find("; ", at)) != std::string::npos;)
+        steps.replace(at, 2, "\n");
+      std::string text =
+          "use std.models.mlp\nmesh pair(pp: 2)\nschedule own(p: axis, m: int) {\n    partition model into stage: p" +
+          std::string(model.sizes) +
+          "\n    split batch into mb: m\n    for s in 0..p { place stage[s] on p[s] }\n    order { rank r in p {\n" +
+          steps + "\n    } }\n}\n";
       std::vector<std::string> words = {"check", "a.pipe", "own", "-D", "p=2", "-D", "m=4"};
       if (*model.model != '\0') {
-        text += "train net = " + std::string(model.model) + " on pair {\n    data: synthetic(batch: 4, classes: 2)\n    optim: sgd(lr: 0.1)\n    steps: 1\n    own(pp, 4)\n}\n";
+        text +=
+            "train net = " + std::string(model.model) +
+            " on pair {\n    data: synthetic(batch: 4, classes: 2)\n    optim: sgd(lr: 0.1)\n    steps: 1\n    own(pp, 4)\n}\n";
         words = {"check", "a.pipe"};
       }
       const ToolResult run = run_tool(words, {{"a.pipe", text}});
       const std::string where = std::string(order.what) + ", " + model.model + model.sizes;
       EXPECT_EQ(run.exit_code, order.legal ? 0 : 1) << where << "\n" << run.err;
-      EXPECT_EQ(run.err.find("error P3108: ") != std::string::npos, !order.legal) << where << "\n" << run.err;
+      EXPECT_EQ(run.err.find("error P3108: ") != std::string::npos, !order.legal) << where << "\n"
+                                                                                  << run.err;
     }
   }
 }
@@ -95,12 +111,14 @@ Starts starts_of_image(const std::string& svg) {
   constexpr double kLeft = 53.2, kTop = 44, kRow = 27;
   Starts starts;
   double unit = 0;
-  static const std::regex bars("<path class=\"[A-Z]+\" fill=\"[^\"]*\" d=\"([^\"]*)\""), bar("M([0-9.]+) ([0-9.]+)h([0-9.]+)");
+  static const std::regex bars("<path class=\"[A-Z]+\" fill=\"[^\"]*\" d=\"([^\"]*)\""),
+      bar("M([0-9.]+) ([0-9.]+)h([0-9.]+)");
   for (std::sregex_iterator path(svg.begin(), svg.end(), bars), end; path != end; ++path) {
     const std::string data = path->str(1);
     for (std::sregex_iterator found(data.begin(), data.end(), bar); found != end; ++found) {
       if (unit == 0) unit = std::stod(found->str(3)) + 0.7;  // the first is an F, and a gap is left
-      starts.emplace(static_cast<int>((std::stod(found->str(2)) - kTop) / kRow), static_cast<int>(std::lround((std::stod(found->str(1)) - kLeft) / unit)));
+      starts.emplace(static_cast<int>((std::stod(found->str(2)) - kTop) / kRow),
+                     static_cast<int>(std::lround((std::stod(found->str(1)) - kLeft) / unit)));
     }
   }
   return starts;
@@ -111,7 +129,8 @@ TEST(Grids, HaveTheSameTimesInTextAndImage) {
     const std::vector<std::string> words = {"show", "grid", schedule, "-D", "p=4", "-D", "m=8"};
     std::vector<std::string> drawn = words;
     drawn.insert(drawn.end(), {"--format", "svg"});
-    const Starts text = starts_of_text(run_tool(words, {}).out), image = starts_of_image(run_tool(drawn, {}).out);
+    const Starts text = starts_of_text(run_tool(words, {}).out),
+                 image = starts_of_image(run_tool(drawn, {}).out);
     EXPECT_GE(text.size(), 64u) << schedule;
     EXPECT_EQ(text, image) << schedule;
   }
@@ -128,23 +147,29 @@ std::string stripped(std::string_view line) {
 std::string rows(const std::string& printed) {
   std::string text;
   std::istringstream lines(printed);
-  for (std::string line; std::getline(lines, line) && line.starts_with("rank ");) text += line + "\n";
+  for (std::string line; std::getline(lines, line) && line.starts_with("rank ");)
+    text += line + "\n";
   return text;
 }
 
 /// Whether a line is printed by a command that draws no grid: `simulate` has a row per rank too,
 /// and timelines are no grids. Sessions have their own test.
 bool of_another_command(const std::vector<std::string>& lines, std::size_t line) {
-  while (line > 0 && !lines[line].starts_with("$ ") && !lines[line].starts_with("piper> ") && !lines[line].starts_with("```")) --line;
-  return lines[line].starts_with("piper> ") || (lines[line].starts_with("$ piper ") && !lines[line].starts_with("$ piper show grid "));
+  while (line > 0 && !lines[line].starts_with("$ ") && !lines[line].starts_with("piper> ") &&
+         !lines[line].starts_with("```"))
+    --line;
+  return lines[line].starts_with("piper> ") ||
+         (lines[line].starts_with("$ piper ") && !lines[line].starts_with("$ piper show grid "));
 }
 
 /// All pages and all schedules and models of the tree.
 std::vector<std::filesystem::path> pages() {
   std::vector<std::filesystem::path> found = {"CONTRIBUTING.md", "README.md", "tests/README.md"};
-  for (const char* folder : {"backend", "docs", "examples", "frontend", "grammar", "ir", "passes", "runtime", "stdlib"}) {
+  for (const char* folder : {"backend", "docs", "examples", "frontend", "grammar", "ir", "passes",
+                             "runtime", "stdlib"}) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-      if (entry.path().extension() == ".md" || entry.path().extension() == ".pipe") found.push_back(entry.path());
+      if (entry.path().extension() == ".md" || entry.path().extension() == ".pipe")
+        found.push_back(entry.path());
     }
   }
   return found;
@@ -162,19 +187,22 @@ TEST(Grids, PagesShowPrintedGrids) {
       if (!lines[i].starts_with("rank 0  ") || of_another_command(lines, i)) continue;
       ++grids;
       const std::string above = i == 0 ? "" : lines[i - 1];
-      EXPECT_TRUE(above.starts_with("$ piper show grid ")) << page << ":" << i + 1 << ": a grid stands below the command that prints it";
+      EXPECT_TRUE(above.starts_with("$ piper show grid "))
+          << page << ":" << i + 1 << ": a grid stands below the command that prints it";
       std::istringstream command(above.substr(std::min<std::size_t>(above.size(), 8)));
       std::vector<std::string> words;
       for (std::string word; command >> word;) words.push_back(word);
       // A program of the page: `Readme` runs those.
       if (words.size() < 3 || words[2].ends_with(".pipe")) continue;
       std::string shown;
-      for (std::size_t k = i; k < lines.size() && lines[k].starts_with("rank "); ++k) shown += lines[k] + "\n";
+      for (std::size_t k = i; k < lines.size() && lines[k].starts_with("rank "); ++k)
+        shown += lines[k] + "\n";
       EXPECT_EQ(rows(run_tool(words).out), shown) << page << ":" << i + 1;
       ++compared;
     }
     if (page.parent_path() != "stdlib/schedules") continue;
-    EXPECT_EQ(grids > 0, text.find("\n    order ") != std::string::npos) << page << ": a schedule with an order shows a grid";
+    EXPECT_EQ(grids > 0, text.find("\n    order ") != std::string::npos)
+        << page << ": a schedule with an order shows a grid";
   }
   EXPECT_GE(compared, 7);
 }
@@ -197,7 +225,9 @@ TEST(Explain, TellsOfEverySchedule) {
     EXPECT_EQ(told.out.find("$ piper"), std::string::npos) << "a grid of other sizes: " << told.out;
     const std::string figures = simulated.out.substr(0, simulated.out.find("\n\n"));
     EXPECT_NE(told.out.find(figures), std::string::npos) << told.out;
-    EXPECT_NE(told.out.find("\n" + name + " ", told.out.find("## Beside the others")), std::string::npos) << told.out;
+    EXPECT_NE(told.out.find("\n" + name + " ", told.out.find("## Beside the others")),
+              std::string::npos)
+        << told.out;
     ++explained;
   }
   EXPECT_GE(explained, 7);

@@ -17,7 +17,8 @@ using testing::Not;
 
 std::set<std::string> files_in(const std::filesystem::path& folder) {
   std::set<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) names.insert(entry.path().filename());
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    names.insert(entry.path().filename());
   return names;
 }
 
@@ -39,24 +40,37 @@ void write_trains(const TemporaryFolder& folder) {
 TEST(OutFolder, ASecondRunIsRefused) {
   const TemporaryFolder folder;
   write_trains(folder);
-  const ProcessResult run = shell(folder, std::string(kFirst) + "\"$0\" train tiny.pipe --interpret --out out; code=$?\n"
-                                                                "lines=$(wc -l <out/metrics.jsonl); sleep 0.3; [ $(wc -l <out/metrics.jsonl) -gt $lines ] || exit 8\n"
-                                                                "kill -TERM $first; wait $first; echo first $first $? >&2; exit $code");
+  const ProcessResult run = shell(
+      folder,
+      std::string(kFirst) +
+          "\"$0\" train tiny.pipe --interpret --out out; code=$?\n"
+          "lines=$(wc -l <out/metrics.jsonl); sleep 0.3; [ $(wc -l <out/metrics.jsonl) -gt $lines ] || exit 8\n"
+          "kill -TERM $first; wait $first; echo first $first $? >&2; exit $code");
   EXPECT_EQ(run.exit_code, 1) << run.err;
-  EXPECT_THAT(run.err, testing::ContainsRegex("error P6113: another run writes to `out`: process [0-9]+ on .+ since 20..-..-.. ..:..:.. UTC"));
+  EXPECT_THAT(
+      run.err,
+      testing::ContainsRegex(
+          "error P6113: another run writes to `out`: process [0-9]+ on .+ since 20..-..-.. ..:..:.. UTC"));
   const std::size_t at = run.err.find("process ") + 8;
-  EXPECT_THAT(run.err, HasSubstr("first " + run.err.substr(at, run.err.find(' ', at) - at) + " 130\n"));
-  EXPECT_EQ(files_in(folder.path() / "out"), (std::set<std::string>{"flight.0", "flight.1", "metrics.jsonl"}));
+  EXPECT_THAT(run.err,
+              HasSubstr("first " + run.err.substr(at, run.err.find(' ', at) - at) + " 130\n"));
+  EXPECT_EQ(files_in(folder.path() / "out"),
+            (std::set<std::string>{"flight.0", "flight.1", "metrics.jsonl"}));
 }
 
 // A lock is the kernel's: the remains of a killed run block no other.
 TEST(OutFolder, AKilledRunHoldsNobodyUp) {
   const TemporaryFolder folder;
   write_trains(folder);
-  const ProcessResult run = shell(folder, std::string(kFirst) + "kill -KILL $first; wait $first; exec \"$0\" train tiny.pipe --interpret --out out");
+  const ProcessResult run = shell(
+      folder,
+      std::string(kFirst) +
+          "kill -KILL $first; wait $first; exec \"$0\" train tiny.pipe --interpret --out out");
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.out, HasSubstr("the metrics of the run before are kept in out/metrics.1.jsonl\n"));
-  EXPECT_EQ(files_in(folder.path() / "out"), (std::set<std::string>{"flight.0", "flight.1", "metrics.1.jsonl", "metrics.jsonl"}));
+  EXPECT_THAT(run.out,
+              HasSubstr("the metrics of the run before are kept in out/metrics.1.jsonl\n"));
+  EXPECT_EQ(files_in(folder.path() / "out"),
+            (std::set<std::string>{"flight.0", "flight.1", "metrics.1.jsonl", "metrics.jsonl"}));
 }
 
 // A later run has separate files, and no measurement of an earlier one is lost.
@@ -71,27 +85,39 @@ TEST(OutFolder, AnEarlierRunIsKept) {
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_EQ(read_text(folder.path() / "out/metrics.1.jsonl"), "first\n");
   EXPECT_THAT(read_text(folder.path() / "out/metrics.jsonl").value_or(""), Not(HasSubstr("first")));
-  EXPECT_EQ(files_in(folder.path() / "out"), (std::set<std::string>{"flight.0", "flight.1", "metrics.1.jsonl", "metrics.jsonl", "notes.txt"}));
+  EXPECT_EQ(files_in(folder.path() / "out"),
+            (std::set<std::string>{"flight.0", "flight.1", "metrics.1.jsonl", "metrics.jsonl",
+                                   "notes.txt"}));
   // A comparison measures nothing, so it keeps existing files.
-  const ProcessResult compared = shell(folder, "exec \"$0\" train tiny.pipe --interpret --reference --out out");
+  const ProcessResult compared =
+      shell(folder, "exec \"$0\" train tiny.pipe --interpret --reference --out out");
   EXPECT_EQ(compared.exit_code, 0) << compared.err;
-  EXPECT_EQ(files_in(folder.path() / "out"), (std::set<std::string>{"flight.0", "flight.1", "metrics.1.jsonl", "metrics.jsonl", "notes.txt"}));
+  EXPECT_EQ(files_in(folder.path() / "out"),
+            (std::set<std::string>{"flight.0", "flight.1", "metrics.1.jsonl", "metrics.jsonl",
+                                   "notes.txt"}));
 }
 
 // Nothing in the folder that is no file is waited for.
 TEST(OutFolder, NonFilesAreRefused) {
-  for (const auto& [name, told] : {std::pair{"metrics.jsonl", "error P6012: cannot write `out/metrics.jsonl`: it is no plain file"},
-                                   std::pair{"run.lock", "error P6102: `out/run.lock` cannot be locked: it is no plain file"}}) {
+  for (const auto& [name, told] :
+       {std::pair{"metrics.jsonl",
+                  "error P6012: cannot write `out/metrics.jsonl`: it is no plain file"},
+        std::pair{"run.lock",
+                  "error P6102: `out/run.lock` cannot be locked: it is no plain file"}}) {
     const TemporaryFolder folder;
     write_trains(folder);
-    const ProcessResult run = shell(folder, "mkdir out; mkfifo out/" + std::string(name) + "; exec \"$0\" train tiny.pipe --interpret --out out");
+    const ProcessResult run =
+        shell(folder, "mkdir out; mkfifo out/" + std::string(name) +
+                          "; exec \"$0\" train tiny.pipe --interpret --out out");
     EXPECT_EQ(run.exit_code, 1) << name;
     EXPECT_THAT(run.err, HasSubstr(told));
   }
   const TemporaryFolder folder;
-  const ProcessResult shown = shell(folder, "mkdir out; mkfifo out/metrics.jsonl; exec \"$0\" show metrics out");
+  const ProcessResult shown =
+      shell(folder, "mkdir out; mkfifo out/metrics.jsonl; exec \"$0\" show metrics out");
   EXPECT_EQ(shown.exit_code, 1);
-  EXPECT_THAT(shown.err, HasSubstr("the metrics `out/metrics.jsonl` cannot be read: it is no plain file"));
+  EXPECT_THAT(shown.err,
+              HasSubstr("the metrics `out/metrics.jsonl` cannot be read: it is no plain file"));
 }
 
 }  // namespace

@@ -72,7 +72,10 @@ class Reader {
     } else if (kind == "saved" && rest.size() == 1) {
       saved_ = rest.front();
     } else {
-      ADD_FAILURE() << "line " << number_ << ": a comment begins with `with`, `throughout`, `gives`, `plan NAME`, `file NAME` or `saved NAME`, not with `" << kind << "`";
+      ADD_FAILURE()
+          << "line " << number_
+          << ": a comment begins with `with`, `throughout`, `gives`, `plan NAME`, `file NAME` or `saved NAME`, not with `"
+          << kind << "`";
     }
   }
 
@@ -129,7 +132,9 @@ std::vector<std::string> codes_of(const ToolResult& result) {
 std::vector<std::string> codes_beside_notices(const PageBlock& block) {
   const bool has_model = ("\n" + block.text + block.around).find("\nmodel ") != std::string::npos;
   std::vector<std::string> codes = codes_of(check_block(block, "json"));
-  std::erase_if(codes, [&](const std::string& code) { return code == "P6107" || (code == "P6110" && !has_model); });
+  std::erase_if(codes, [&](const std::string& code) {
+    return code == "P6107" || (code == "P6110" && !has_model);
+  });
   return codes;
 }
 

@@ -22,11 +22,11 @@
 namespace piper::test {
 
 struct PageBlock {
-  std::size_t line = 0;     // the line of the page on which it begins
-  std::string kind;         // the word after the fence
-  std::string section;      // the heading above it
-  std::string text;         // as the reader sees it
-  std::string around;       // declarations of `with` and `throughout`
+  std::size_t line = 0;  // the line of the page on which it begins
+  std::string kind;      // the word after the fence
+  std::string section;   // the heading above it
+  std::string text;      // as the reader sees it
+  std::string around;    // declarations of `with` and `throughout`
   std::vector<std::string> arguments, gives;
   std::string plan;
   std::map<std::string, std::string> files;

@@ -18,7 +18,8 @@ namespace {
 /// The pages of the project as a whole.
 std::vector<std::string> project_pages() {
   std::vector<std::string> pages = {"CONTRIBUTING.md", "README.md"};
-  for (const auto& page : std::filesystem::directory_iterator("docs")) pages.push_back(page.path().string());
+  for (const auto& page : std::filesystem::directory_iterator("docs"))
+    pages.push_back(page.path().string());
   std::sort(pages.begin(), pages.end());
   return pages;
 }
@@ -27,7 +28,8 @@ std::vector<std::string> pages() {
   std::vector<std::string> pages = project_pages();
   pages.insert(pages.end(), {"grammar/README.md", "grammar/builtins.md", "stdlib/README.md"});
   for (const auto& example : std::filesystem::directory_iterator("examples")) {
-    if (std::filesystem::exists(example.path() / "README.md")) pages.push_back((example.path() / "README.md").string());
+    if (std::filesystem::exists(example.path() / "README.md"))
+      pages.push_back((example.path() / "README.md").string());
   }
   return pages;
 }
@@ -100,13 +102,17 @@ TEST(Library, EveryScheduleIsShownAndCheckedByItsName) {
     }
     const std::string path = "stdlib/schedules/" + schedule.name + ".pipe";
     std::string grid;
-    for (std::vector<std::string> words : {std::vector<std::string>{"check", schedule.name}, {"check", path, schedule.name}, {"show", "grid", schedule.name}, {"show", "grid", path, schedule.name}}) {
+    for (std::vector<std::string> words : {std::vector<std::string>{"check", schedule.name},
+                                           {"check", path, schedule.name},
+                                           {"show", "grid", schedule.name},
+                                           {"show", "grid", path, schedule.name}}) {
       words.insert(words.end(), sizes.begin(), sizes.end());
       const ToolResult result = run_tool(words);
       EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
       if (words[0] != "show") continue;
       EXPECT_NE(result.out, "");
-      EXPECT_TRUE(grid.empty() || grid == result.out) << "the file and the library give different grids";
+      EXPECT_TRUE(grid.empty() || grid == result.out)
+          << "the file and the library give different grids";
       grid = result.out;
     }
   }
@@ -116,7 +122,8 @@ TEST(Library, TheCatalogueNamesEverything) {
   const std::string page = read_text("stdlib/README.md").value_or("");
   for (const std::vector<LibraryDeclaration>& all : {library_schedules(), library_models()}) {
     for (const LibraryDeclaration& each : all) {
-      const bool named = page.find("`" + each.name + "`") != std::string::npos || page.find("`" + each.name + "(") != std::string::npos;
+      const bool named = page.find("`" + each.name + "`") != std::string::npos ||
+                         page.find("`" + each.name + "(") != std::string::npos;
       EXPECT_TRUE(named) << "`stdlib/README.md` has no row for `" << each.name << "`";
     }
   }

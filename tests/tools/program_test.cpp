@@ -26,10 +26,13 @@ using testing::Not;
 TEST(Program, CheckLoadsNoTensorLibrary) {
   ProcessOptions options;
   options.environment = {{"LD_DEBUG", "files"}};
-  const ProcessResult checked = run_process({program_path("piper"), "check", "zbv", "-D", "p=4", "-D", "m=8"}, options);
+  const ProcessResult checked =
+      run_process({program_path("piper"), "check", "zbv", "-D", "p=4", "-D", "m=8"}, options);
   EXPECT_EQ(checked.exit_code, 0);
   ASSERT_THAT(checked.err, HasSubstr("libstdc++")) << "the linker says what it loads";
-  for (const char* library : {"libtorch", "libc10", "libgomp", "libcuda", "libnccl", "libmpi", "piper_torch"}) EXPECT_THAT(checked.err, Not(HasSubstr(library)));
+  for (const char* library :
+       {"libtorch", "libc10", "libgomp", "libcuda", "libnccl", "libmpi", "piper_torch"})
+    EXPECT_THAT(checked.err, Not(HasSubstr(library)));
 }
 
 TEST(Program, ExitCodes) {
@@ -44,7 +47,8 @@ TEST(Program, ExitCodes) {
 }
 
 TEST(Program, StreamsAreSeparate) {
-  const ProcessResult shown = run_process({program_path("piper"), "show", "orders", "gpipe", "-D", "p=2", "-D", "m=2"});
+  const ProcessResult shown =
+      run_process({program_path("piper"), "show", "orders", "gpipe", "-D", "p=2", "-D", "m=2"});
   EXPECT_EQ(shown.out, "rank 0: F0 F1 B0 B1\nrank 1: F0 F1 B0 B1\n");
   EXPECT_EQ(shown.err, "");
   const ProcessResult failed = run_process({program_path("piper"), "show", "orders", "gpipe"});
@@ -55,7 +59,8 @@ TEST(Program, StreamsAreSeparate) {
 // An output that takes no more is one diagnostic, not a silent half.
 TEST(Program, FullOutputIsADiagnostic) {
   const ProcessResult shown =
-      run_process({"/bin/sh", "-c", "exec \"$0\" show orders gpipe -D p=2 -D m=2 >/dev/full", program_path("piper")});
+      run_process({"/bin/sh", "-c", "exec \"$0\" show orders gpipe -D p=2 -D m=2 >/dev/full",
+                   program_path("piper")});
   EXPECT_EQ(shown.exit_code, 1);
   EXPECT_THAT(shown.err, HasSubstr("error P6102"));
 }
@@ -91,7 +96,9 @@ constexpr const char* kSmallGpt = "gpt(layers: 1, dim: 16, heads: 2, vocab: 256)
 TEST(Program, DataIsReadOnce) {
   const TemporaryFolder folder;
   folder.write("text.pipe", text_train(kSmallGpt));
-  const ProcessResult run = shell(folder, "mkfifo text; cat text.pipe >text & exec \"$0\" train text.pipe --interpret -D corpus=text");
+  const ProcessResult run = shell(
+      folder,
+      "mkfifo text; cat text.pipe >text & exec \"$0\" train text.pipe --interpret -D corpus=text");
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("bigram model on the same text"));
 }
@@ -100,15 +107,21 @@ TEST(Program, DataIsReadOnce) {
 TEST(Program, ATextFromAPipeIsLookedThrough) {
   const TemporaryFolder folder;
   folder.write("text.pipe", text_train("gpt(layers: 1, dim: 16, heads: 2, vocab: 100)"));
-  const ProcessResult run = shell(folder, "mkfifo text; cat text.pipe >text & exec \"$0\" train text.pipe --interpret -D corpus=text");
+  const ProcessResult run = shell(
+      folder,
+      "mkfifo text; cat text.pipe >text & exec \"$0\" train text.pipe --interpret -D corpus=text");
   EXPECT_EQ(run.exit_code, 1);
-  EXPECT_THAT(run.err, HasSubstr("warning P6108: `text` has the byte `117` at `0`, but the table that is looked up has 100 rows"));
+  EXPECT_THAT(
+      run.err,
+      HasSubstr(
+          "warning P6108: `text` has the byte `117` at `0`, but the table that is looked up has 100 rows"));
 }
 
 TEST(Program, CheckSaysThatItDoesNotLookIntoAPipe) {
   const TemporaryFolder folder;
   folder.write("text.pipe", text_train(kSmallGpt));
-  const ProcessResult run = shell(folder, "mkfifo text; exec \"$0\" check text.pipe -D corpus=text");
+  const ProcessResult run =
+      shell(folder, "mkfifo text; exec \"$0\" check text.pipe -D corpus=text");
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_THAT(run.err, HasSubstr("warning P6107: `text` is a pipe, which is not looked into"));
 }
@@ -117,20 +130,26 @@ TEST(Program, CheckSaysThatItDoesNotLookIntoAPipe) {
 TEST(Program, ASourceThatHasNoEndIsRefused) {
   const TemporaryFolder folder;
   folder.write("mesh.pipe", "mesh m(p: 2)\n");
-  const ProcessResult piped = shell(folder, "mkfifo text.pipe; cat mesh.pipe >text.pipe & exec \"$0\" show ast text.pipe");
+  const ProcessResult piped =
+      shell(folder, "mkfifo text.pipe; cat mesh.pipe >text.pipe & exec \"$0\" show ast text.pipe");
   EXPECT_EQ(piped.exit_code, 0) << piped.err;
   EXPECT_THAT(piped.out, HasSubstr("mesh"));
   std::filesystem::create_symlink("/proc/kmsg", folder.path() / "log.pipe");
-  if (!std::ifstream(folder.path() / "log.pipe")) GTEST_SKIP() << "the log of the kernel is not for this user";
+  if (!std::ifstream(folder.path() / "log.pipe"))
+    GTEST_SKIP() << "the log of the kernel is not for this user";
   const ProcessResult log = shell(folder, "exec \"$0\" check log.pipe");
   EXPECT_EQ(log.exit_code, 1);
-  EXPECT_THAT(log.err, HasSubstr("error P1001: cannot read `log.pipe`: it gives its bytes only as they come, and has no end"));
+  EXPECT_THAT(
+      log.err,
+      HasSubstr(
+          "error P1001: cannot read `log.pipe`: it gives its bytes only as they come, and has no end"));
 }
 
 // As with other tools, a reader that goes away ends a command quietly, by the signal.
 TEST(Program, AReaderThatIsGoneEndsItQuietly) {
   const TemporaryFolder folder;
-  const ProcessResult shown = shell(folder, "{ sleep 0.2; \"$0\" show orders gpipe -D p=2 -D m=2; echo $? >code; } | true");
+  const ProcessResult shown =
+      shell(folder, "{ sleep 0.2; \"$0\" show orders gpipe -D p=2 -D m=2; echo $? >code; } | true");
   EXPECT_EQ(read_text(folder.path() / "code"), "141\n");
   EXPECT_EQ(shown.err, "");
 }
@@ -140,7 +159,9 @@ TEST(Program, ARunOutlivesItsReader) {
   const TemporaryFolder folder;
   folder.write("tiny.pipe", kTiny);
   for (const char* streams : {"", "2>&1"}) {
-    const ProcessResult run = shell(folder, "{ sleep 0.2; \"$0\" train tiny.pipe --interpret --out out " + std::string(streams) + "; echo $? >code; } | true");
+    const ProcessResult run =
+        shell(folder, "{ sleep 0.2; \"$0\" train tiny.pipe --interpret --out out " +
+                          std::string(streams) + "; echo $? >code; } | true");
     EXPECT_EQ(read_text(folder.path() / "code"), "141\n") << streams << run.err;
     EXPECT_THAT(run.err, Not(HasSubstr("error"))) << streams;
     expect_metrics(folder);
@@ -153,7 +174,8 @@ TEST(Program, ClosedStreams) {
   folder.write("tiny.pipe", kTiny);
   const ProcessResult shown = shell(folder, "\"$0\" show orders tiny.pipe >&-");
   EXPECT_EQ(shown.exit_code, 1);
-  EXPECT_EQ(shown.err, "error P6102: standard output cannot be written: the output is incomplete\n");
+  EXPECT_EQ(shown.err,
+            "error P6102: standard output cannot be written: the output is incomplete\n");
   EXPECT_EQ(shell(folder, "\"$0\" show orders tiny.pipe -o orders.txt <&- >&- 2>&-").exit_code, 0);
   EXPECT_EQ(read_text(folder.path() / "orders.txt"), "rank 0: F0 B0\n");
   EXPECT_EQ(shell(folder, "\"$0\" explain >/dev/full").exit_code, 1);
@@ -167,7 +189,8 @@ TEST(Program, ClosedStreams) {
 
 /// A model of two matrix products per step, compared with one device until Ctrl-C comes before the
 /// one that `when` names.
-llvm::json::Object interrupted_comparison(const std::string& when, int exit_code, const std::string& words) {
+llvm::json::Object interrupted_comparison(const std::string& when, int exit_code,
+                                          const std::string& words) {
   const TemporaryFolder folder;
   folder.write("products.pipe",
                "mesh one(d: 1)\n"
@@ -183,9 +206,13 @@ llvm::json::Object interrupted_comparison(const std::string& when, int exit_code
                "    place model on d[0]\n"
                "}\n");
   ProcessOptions options;
-  options.environment = {{"PIPER_MATH", "auto"}, {"PIPER_PLUGINS", program_path("interrupting_library")}, {"INTERRUPT", when}};
+  options.environment = {{"PIPER_MATH", "auto"},
+                         {"PIPER_PLUGINS", program_path("interrupting_library")},
+                         {"INTERRUPT", when}};
   options.working_directory = folder.path().string();
-  const ProcessResult run = run_process({program_path("piper"), "train", "products.pipe", "--interpret", "--reference", "--format", "json"}, options);
+  const ProcessResult run = run_process({program_path("piper"), "train", "products.pipe",
+                                         "--interpret", "--reference", "--format", "json"},
+                                        options);
   EXPECT_EQ(run.exit_code, exit_code) << when << run.err;
   EXPECT_THAT(run.err, HasSubstr(words)) << when;
   auto parsed = llvm::json::parse(run.out);
@@ -198,7 +225,8 @@ llvm::json::Object interrupted_comparison(const std::string& when, int exit_code
 // The step in which Ctrl-C arrives is finished, on both sides; the complete comparisons are
 // reported.
 TEST(Program, AnInterruptedComparisonSaysSo) {
-  const auto expect = [](const std::string& when, std::size_t comparisons, bool interrupted, const std::string& words) {
+  const auto expect = [](const std::string& when, std::size_t comparisons, bool interrupted,
+                         const std::string& words) {
     const llvm::json::Object told = interrupted_comparison(when, interrupted ? 130 : 0, words);
     EXPECT_EQ(told.getBoolean("interrupted"), interrupted) << when;
     ASSERT_NE(told.getArray("reference"), nullptr) << when;
@@ -212,20 +240,28 @@ TEST(Program, AnInterruptedComparisonSaysSo) {
 
 /// A compiler that starts a child, sends the signal once to its parent, and goes on with
 /// `afterwards`.
-void write_compiler(const TemporaryFolder& folder, const std::string& signal, const std::string& afterwards) {
-  const std::string path = folder.write("compiler", "#!/bin/sh\n"
-                                                    "if [ \"$1\" = --version ]; then echo compiler; exit 0; fi\n"
-                                                    "sleep 600 & echo $! >>parts\n"
-                                                    "mkdir once 2>/dev/null && kill -" + signal + " $PPID\n" + afterwards + "\n");
+void write_compiler(const TemporaryFolder& folder, const std::string& signal,
+                    const std::string& afterwards) {
+  const std::string path =
+      folder.write("compiler",
+                   "#!/bin/sh\n"
+                   "if [ \"$1\" = --version ]; then echo compiler; exit 0; fi\n"
+                   "sleep 600 & echo $! >>parts\n"
+                   "mkdir once 2>/dev/null && kill -" +
+                       signal + " $PPID\n" + afterwards + "\n");
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);
 }
 
 /// Trains with that compiler; the shell waits until no part of it is there.
 ProcessResult train_with_compiler(const TemporaryFolder& folder, const std::string& more) {
   folder.write("tiny.pipe", kTiny);
-  return shell(folder, "ulimit -c 0; rm -rf once parts; CXX=./compiler PIPER_CACHE=cache \"$0\" train tiny.pipe --format json " + more + "; code=$?\n"
-                       "for part in $(cat parts); do while grep -q 'State:.[^ZX]' /proc/$part/status 2>/dev/null; do sleep 0.02; done; done\n"
-                       "exit $code");
+  return shell(
+      folder,
+      "ulimit -c 0; rm -rf once parts; CXX=./compiler PIPER_CACHE=cache \"$0\" train tiny.pipe --format json " +
+          more +
+          "; code=$?\n"
+          "for part in $(cat parts); do while grep -q 'State:.[^ZX]' /proc/$part/status 2>/dev/null; do sleep 0.02; done; done\n"
+          "exit $code");
 }
 
 // Also before the first step: compilers end with their children, and no partial file stays.
@@ -237,8 +273,10 @@ TEST(Program, CtrlCEndsTheBuild) {
     EXPECT_EQ(run.exit_code, 130) << run.err;
     EXPECT_FALSE(run.timed_out) << "a part of the compiler lives on";
     EXPECT_EQ(run.err, "stopped before step 1\n");
-    EXPECT_EQ(run.out, "{\"interrupted\":true,\"schema\":1,\"seconds\":0,\"steps\":0,\"train\":\"tiny\"}\n");
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path() / "cache")) EXPECT_NE(entry.path().extension(), ".part") << entry.path();
+    EXPECT_EQ(run.out,
+              "{\"interrupted\":true,\"schema\":1,\"seconds\":0,\"steps\":0,\"train\":\"tiny\"}\n");
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path() / "cache"))
+      EXPECT_NE(entry.path().extension(), ".part") << entry.path();
     run = train_with_compiler(folder, "--reference");
     EXPECT_EQ(run.exit_code, 130) << run.err;
     EXPECT_EQ(run.err, "stopped before step 1 in f64\n");
@@ -248,14 +286,16 @@ TEST(Program, CtrlCEndsTheBuild) {
 
 // However the program ends, its compilers end with it; the next run removes their partial files.
 TEST(Program, CompilersEndWithTheProgram) {
-  for (const auto& [signal, exit_code] : {std::pair{"HUP", 130}, std::pair{"QUIT", 131}, std::pair{"PIPE", 141}, std::pair{"KILL", 137}}) {
+  for (const auto& [signal, exit_code] : {std::pair{"HUP", 130}, std::pair{"QUIT", 131},
+                                          std::pair{"PIPE", 141}, std::pair{"KILL", 137}}) {
     const TemporaryFolder folder;
     write_compiler(folder, signal, "for last; do :; done; echo half >\"$last\"; wait");
     const ProcessResult run = train_with_compiler(folder, "");
     EXPECT_FALSE(run.timed_out) << signal << ": a part of the compiler lives on";
     EXPECT_EQ(run.exit_code, exit_code) << signal << run.err;
     EXPECT_EQ(shell(folder, "PIPER_CACHE=cache exec \"$0\" train tiny.pipe").exit_code, 0);
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path() / "cache")) EXPECT_NE(entry.path().extension(), ".part") << entry.path();
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path() / "cache"))
+      EXPECT_NE(entry.path().extension(), ".part") << entry.path();
   }
 }
 
@@ -264,7 +304,8 @@ TEST(Program, AnIgnoredCtrlCDoesNotEndTheBuild) {
   const TemporaryFolder folder;
   write_compiler(folder, "INT", "kill $(tail -n 1 parts)\nexec g++ \"$@\"");
   folder.write("tiny.pipe", kTiny);
-  const ProcessResult run = shell(folder, "trap '' INT; CXX=./compiler PIPER_CACHE=cache exec \"$0\" train tiny.pipe");
+  const ProcessResult run =
+      shell(folder, "trap '' INT; CXX=./compiler PIPER_CACHE=cache exec \"$0\" train tiny.pipe");
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("3 steps in "));
 }
@@ -275,13 +316,20 @@ TEST(Program, AFullCacheDisk) {
   const TemporaryFolder folder;
   folder.write("tiny.pipe", kTiny);
   std::filesystem::create_directory(folder.path() / "cache");
-  const std::string mount = "unshare -rm /bin/sh -c 'mount -t tmpfs -o mode=700,size=\"$1\" none cache && ";
-  if (const ProcessResult tried = shell(folder, mount + "true' - 64k"); tried.exit_code != 0) GTEST_SKIP() << "no file system can be mounted: " << tried.err;
+  const std::string mount =
+      "unshare -rm /bin/sh -c 'mount -t tmpfs -o mode=700,size=\"$1\" none cache && ";
+  if (const ProcessResult tried = shell(folder, mount + "true' - 64k"); tried.exit_code != 0)
+    GTEST_SKIP() << "no file system can be mounted: " << tried.err;
   for (const char* size : {"4k", "64k", "80k", "100k"}) {
-    const ProcessResult run = shell(folder, mount + "PIPER_CACHE=cache exec \"$0\" train tiny.pipe' \"$0\" " + size);
+    const ProcessResult run =
+        shell(folder, mount + "PIPER_CACHE=cache exec \"$0\" train tiny.pipe' \"$0\" " + size);
     EXPECT_EQ(run.exit_code, 0) << size;
     EXPECT_THAT(run.out, HasSubstr("generated code")) << size;
-    EXPECT_THAT(run.err, HasSubstr("warning P5101: nothing more can be written to the cache folder `cache`; programs are built in a temporary folder")) << size;
+    EXPECT_THAT(
+        run.err,
+        HasSubstr(
+            "warning P5101: nothing more can be written to the cache folder `cache`; programs are built in a temporary folder"))
+        << size;
   }
 }
 
@@ -307,9 +355,14 @@ TEST(Program, ALimitOnTheSizeOfFilesIsADiagnostic) {
 TEST(Program, AFolderThatIsGoneIsADiagnostic) {
   const TemporaryFolder folder;
   folder.write("tiny.pipe", kTiny);
-  const ProcessResult run = shell(folder, "mkdir gone; cd gone; rmdir ../gone; PIPER_MATH=mkl exec \"$0\" train ../tiny.pipe --interpret");
+  const ProcessResult run = shell(
+      folder,
+      "mkdir gone; cd gone; rmdir ../gone; PIPER_MATH=mkl exec \"$0\" train ../tiny.pipe --interpret");
   EXPECT_EQ(run.exit_code, 1);
-  EXPECT_THAT(run.err, HasSubstr("error P6009: LibTorch cannot be opened: the folder that the run was started in is gone"));
+  EXPECT_THAT(
+      run.err,
+      HasSubstr(
+          "error P6009: LibTorch cannot be opened: the folder that the run was started in is gone"));
 }
 
 // Each device is a thread: too many for the system are refused before anything is compiled.
@@ -320,7 +373,10 @@ TEST(Program, TooManyDevicesAreADiagnostic) {
   folder.write("wide.pipe", text);
   const ProcessResult run = shell(folder, "exec \"$0\" train wide.pipe --interpret");
   EXPECT_EQ(run.exit_code, 1);
-  EXPECT_THAT(run.err, HasSubstr("error P6005: `1000000` devices are as many threads of this process, for which the system is too small"));
+  EXPECT_THAT(
+      run.err,
+      HasSubstr(
+          "error P6005: `1000000` devices are as many threads of this process, for which the system is too small"));
 }
 
 // The program itself provides for the stack of a thread.
@@ -359,8 +415,9 @@ TEST(Examples, AllAreClean) {
 }
 
 TEST(Examples, SmallOnesTrain) {
-  for (const char* file : {"examples/mlp/mlp.pipe", "examples/two_towers/two_towers.pipe", "examples/tied/tied.pipe", "examples/points/points.pipe", "examples/zero/zero.pipe",
-                           "examples/memory/memory.pipe"}) {
+  for (const char* file :
+       {"examples/mlp/mlp.pipe", "examples/two_towers/two_towers.pipe", "examples/tied/tied.pipe",
+        "examples/points/points.pipe", "examples/zero/zero.pipe", "examples/memory/memory.pipe"}) {
     const ToolResult run = run_tool({"train", file, "--steps", "2", "--interpret"});
     EXPECT_EQ(run.exit_code, 0) << file << ": " << run.err;
     EXPECT_THAT(run.out, HasSubstr("2 steps in ")) << file;
@@ -371,7 +428,8 @@ TEST(Examples, SmallOnesTrain) {
 ToolResult train_on(const std::string& text, const std::string& program) {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", text);
-  const ToolResult run = run_tool({"train", "text.pipe", "-D", "corpus=" + corpus, "--interpret"}, {{"text.pipe", program}});
+  const ToolResult run = run_tool({"train", "text.pipe", "-D", "corpus=" + corpus, "--interpret"},
+                                  {{"text.pipe", program}});
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("held-out loss "));
   return run;
@@ -380,18 +438,21 @@ ToolResult train_on(const std::string& text, const std::string& program) {
 TEST(Examples, AFileWithASettingOfItsOwnTextTrains) {
   std::string text;
   for (int i = 0; i < 40; ++i) text += "a line of text that is number " + std::to_string(i) + "\n";
-  EXPECT_THAT(train_on(text, text_train(kSmallGpt)).out, HasSubstr("bigram model on the same text "));
+  EXPECT_THAT(train_on(text, text_train(kSmallGpt)).out,
+              HasSubstr("bigram model on the same text "));
 }
 
 // Only the mean over all bytes compares with another model of the text.
 TEST(Examples, AMaskedLossIsComparedWithNoBigram) {
-  const std::string text = "the same few words of a line, and once more the same few words of a line\n";
+  const std::string text =
+      "the same few words of a line, and once more the same few words of a line\n";
   const std::string model =
       "model words(dim: int, vocab: int) {\n"
       "    input tokens: i64[batch, seq], targets: i64[batch, seq]\n"
       "    loss cross_entropy(head(embed(tokens, vocab, dim), vocab), targets, ignore: 32)\n"
       "}\n";
-  EXPECT_THAT(train_on(text, text_train("words(dim: 4, vocab: 256)", model)).out, Not(HasSubstr("bigram")));
+  EXPECT_THAT(train_on(text, text_train("words(dim: 4, vocab: 256)", model)).out,
+              Not(HasSubstr("bigram")));
 }
 
 }  // namespace

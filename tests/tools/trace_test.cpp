@@ -31,7 +31,8 @@ struct Slice {
 };
 
 /// Slices by process and thread, both by name, in the order of the file.
-std::map<std::string, std::map<std::string, std::vector<Slice>>> slices_of(const std::string& text) {
+std::map<std::string, std::map<std::string, std::vector<Slice>>> slices_of(
+    const std::string& text) {
   auto value = llvm::json::parse(text);
   if (!value) {
     ADD_FAILURE() << llvm::toString(value.takeError());
@@ -43,11 +44,14 @@ std::map<std::string, std::map<std::string, std::vector<Slice>>> slices_of(const
   for (const llvm::json::Value& each : *value->getAsObject()->getArray("traceEvents")) {
     const llvm::json::Object& event = *each.getAsObject();
     const std::int64_t process = *event.getInteger("pid"), thread = *event.getInteger("tid");
-    if (*event.getString("name") == "process_name") processes[process] = event.getObject("args")->getString("name")->str();
-    if (*event.getString("name") == "thread_name") threads[{process, thread}] = event.getObject("args")->getString("name")->str();
+    if (*event.getString("name") == "process_name")
+      processes[process] = event.getObject("args")->getString("name")->str();
+    if (*event.getString("name") == "thread_name")
+      threads[{process, thread}] = event.getObject("args")->getString("name")->str();
     if (*event.getString("ph") != "X") continue;
     const double start = *event.getNumber("ts");
-    slices[processes[process]][threads[{process, thread}]].push_back({event.getString("name")->str(), start, start + *event.getNumber("dur")});
+    slices[processes[process]][threads[{process, thread}]].push_back(
+        {event.getString("name")->str(), start, start + *event.getNumber("dur")});
   }
   return slices;
 }
@@ -56,14 +60,17 @@ TEST(Trace, HasEveryActionOfThePlanOnEveryDevice) {
   for (const char* engine : {"--interpret", "--steps=1"}) {
     const TemporaryFolder folder;
     const std::string path = (folder.path() / "trace.json").string();
-    const ToolResult run = run_tool({"train", "net.pipe", engine, "--trace", path}, {{"net.pipe", kProgram}});
+    const ToolResult run =
+        run_tool({"train", "net.pipe", engine, "--trace", path}, {{"net.pipe", kProgram}});
     ASSERT_EQ(run.exit_code, 0) << run.err;
     const auto slices = slices_of(read_text(path).value_or(""));
     ASSERT_EQ(slices.size(), 4u + 2u);
     double first = 1e300;
     for (std::uint64_t rank = 0; rank < 4; ++rank) {
       const std::string role = rank < 2 ? "pp0" : "pp1";
-      const auto measured = slices.find("net, measured: rank " + std::to_string(rank) + " (" + role + ")"), planned = slices.find("net, planned: " + role + " x 2");
+      const auto measured =
+                     slices.find("net, measured: rank " + std::to_string(rank) + " (" + role + ")"),
+                 planned = slices.find("net, planned: " + role + " x 2");
       ASSERT_TRUE(measured != slices.end() && planned != slices.end());
       EXPECT_GE(measured->second.size(), 2u);
       for (const auto& [lane, actions] : planned->second) {
@@ -84,7 +91,10 @@ TEST(Trace, HasEveryActionOfThePlanOnEveryDevice) {
 TEST(Trace, PagesHoldBoth) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "trace.html").string();
-  ASSERT_EQ(run_tool({"train", "net.pipe", "--interpret", "--trace", path}, {{"net.pipe", kProgram}}).exit_code, 0);
+  ASSERT_EQ(
+      run_tool({"train", "net.pipe", "--interpret", "--trace", path}, {{"net.pipe", kProgram}})
+          .exit_code,
+      0);
   const std::string page = read_text(path).value_or("");
   EXPECT_NE(page.find("\"net, measured\""), std::string::npos);
   EXPECT_NE(page.find("\"net, planned\""), std::string::npos);
@@ -92,8 +102,10 @@ TEST(Trace, PagesHoldBoth) {
 
 TEST(Trace, ThatCannotBeWrittenIsToldBeforeTheRun) {
   const TemporaryFolder folder;
-  for (const std::string& path : {folder.path().string(), (folder.path() / "missing" / "trace.json").string()}) {
-    const ToolResult run = run_tool({"train", "net.pipe", "--interpret", "--trace", path}, {{"net.pipe", kProgram}});
+  for (const std::string& path :
+       {folder.path().string(), (folder.path() / "missing" / "trace.json").string()}) {
+    const ToolResult run =
+        run_tool({"train", "net.pipe", "--interpret", "--trace", path}, {{"net.pipe", kProgram}});
     EXPECT_EQ(run.exit_code, 1);
     EXPECT_NE(run.err.find("error P6102: "), std::string::npos) << run.err;
     EXPECT_EQ(run.err.find("step 1/"), std::string::npos);

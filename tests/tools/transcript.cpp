@@ -29,14 +29,18 @@ class LayeredFiles : public source::FileSystem {
 };
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
+  for (std::size_t at = text.find(from); at != std::string::npos;
+       at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
   return text;
 }
 
 /// Replaces text that differs from one run to the next.
 std::string without_times(const std::string& text) {
-  static const std::regex seconds("[0-9.]+ s,"), speed("[0-9.]+ ?[kMG]? (tokens|samples)/s"), left("left [0-9:]+"), rate("(builtin|MKL|oneDNN) +[0-9.]+\n");
-  const std::string without_speeds = std::regex_replace(std::regex_replace(text, seconds, "# s,"), speed, "# $1/s");
+  static const std::regex seconds("[0-9.]+ s,"), speed("[0-9.]+ ?[kMG]? (tokens|samples)/s"),
+      left("left [0-9:]+"), rate("(builtin|MKL|oneDNN) +[0-9.]+\n");
+  const std::string without_speeds =
+      std::regex_replace(std::regex_replace(text, seconds, "# s,"), speed, "# $1/s");
   return std::regex_replace(std::regex_replace(without_speeds, left, "left #"), rate, "$1 #\n");
 }
 
@@ -47,17 +51,20 @@ void append_lines(std::string& to, const std::string& text) {
 
 }  // namespace
 
-ToolResult run_tool(const std::vector<std::string>& words, const std::map<std::string, std::string>& files, std::map<std::string, std::string> environment,
-                    unsigned columns) {
+ToolResult run_tool(const std::vector<std::string>& words,
+                    const std::map<std::string, std::string>& files,
+                    std::map<std::string, std::string> environment, unsigned columns) {
   environment.emplace("PIPER_MATH", "builtin");
   std::ostringstream out, err;
   const LayeredFiles layered(files);
-  tools::Console console{out, err, layered, std::move(environment), {}, [columns] { return columns; }};
+  tools::Console console{
+      out, err, layered, std::move(environment), {}, [columns] { return columns; }};
   const int code = tools::run(words, console);
   return {code, std::move(out).str(), std::move(err).str()};
 }
 
-std::string replay_transcript(std::string_view text, const std::filesystem::path& temporary_folder) {
+std::string replay_transcript(std::string_view text,
+                              const std::filesystem::path& temporary_folder) {
   std::map<std::string, std::string> files;
   std::string* file = nullptr;
   bool commands = false;
@@ -82,16 +89,22 @@ std::string replay_transcript(std::string_view text, const std::filesystem::path
     // Behind the `=` alone: a variable may be called TMPDIR.
     for (auto word = words.begin(); word != words.end(); ++word) {
       const std::size_t value = word < program ? word->find('=') + 1 : 0;
-      *word = word->substr(0, value) + replaced(word->substr(value), "TMP", temporary_folder.string());
+      *word =
+          word->substr(0, value) + replaced(word->substr(value), "TMP", temporary_folder.string());
     }
     std::map<std::string, std::string> environment;
-    for (auto word = words.begin(); word != program; ++word) environment[word->substr(0, word->find('='))] = word->substr(word->find('=') + 1);
-    const ToolResult run = run_tool(program == words.end() ? words : std::vector<std::string>(program + 1, words.end()), files, environment);
+    for (auto word = words.begin(); word != program; ++word)
+      environment[word->substr(0, word->find('='))] = word->substr(word->find('=') + 1);
+    const ToolResult run = run_tool(
+        program == words.end() ? words : std::vector<std::string>(program + 1, words.end()), files,
+        environment);
     std::string printed;
     append_lines(printed, run.out);
     if (!run.err.empty()) printed += "-- err\n";
     append_lines(printed, run.err);
-    result += line + "\n" + replaced(without_library(without_times(printed)), temporary_folder.string(), "TMP") + "-- exit " + std::to_string(run.exit_code) + "\n";
+    result += line + "\n" +
+              replaced(without_library(without_times(printed)), temporary_folder.string(), "TMP") +
+              "-- exit " + std::to_string(run.exit_code) + "\n";
   }
   return result;
 }

@@ -29,8 +29,10 @@ struct ToolResult {
 /// Runs a command line in process: the words after `piper`. `files` lie in memory and hide those of
 /// the disk. Matrix products are built in, and output does not depend on the machine, unless
 /// `environment` changes that.
-ToolResult run_tool(const std::vector<std::string>& words, const std::map<std::string, std::string>& files = {},
-                    std::map<std::string, std::string> environment = {}, unsigned columns = 0);  // of the terminal; 0: there is none
+ToolResult run_tool(const std::vector<std::string>& words,
+                    const std::map<std::string, std::string>& files = {},
+                    std::map<std::string, std::string> environment = {},
+                    unsigned columns = 0);  // of the terminal; 0: there is none
 
 /// The text of a transcript with the actual outputs of its commands.
 std::string replay_transcript(std::string_view text, const std::filesystem::path& temporary_folder);

@@ -14,14 +14,19 @@ namespace {
 
 void expect_legal(const dag::Dag& dag, const std::string& what) {
   DiagnosticSink sink(dag.context->locations);
-  EXPECT_TRUE(verify::verify(dag, sink)) << what << "\n" << render_text(sink.sorted(), dag.context->locations.files());
+  EXPECT_TRUE(verify::verify(dag, sink))
+      << what << "\n"
+      << render_text(sink.sorted(), dag.context->locations.files());
   const std::string text = print(dag);
   Context context;
   DiagnosticSink parse_sink(context.locations);
   const std::optional<dag::Dag> parsed = dag::parse(text, context, parse_sink);
-  ASSERT_TRUE(parsed) << what << "\n" << render_text(parse_sink.sorted(), context.locations.files());
+  ASSERT_TRUE(parsed) << what << "\n"
+                      << render_text(parse_sink.sorted(), context.locations.files());
   EXPECT_EQ(print(*parsed), text) << what;
-  EXPECT_TRUE(verify::verify(*parsed, parse_sink)) << what << "\n" << render_text(parse_sink.sorted(), context.locations.files());
+  EXPECT_TRUE(verify::verify(*parsed, parse_sink))
+      << what << "\n"
+      << render_text(parse_sink.sorted(), context.locations.files());
 }
 
 void compile_and_check(Random& random, dag::Level last, bool forward_only) {
@@ -40,7 +45,8 @@ void compile_and_check(Random& random, dag::Level last, bool forward_only) {
 TEST(CompiledPrograms, EveryLevelUpToCommunicating) {
   for_each_case(60, [](Random& random) {
     const std::uint64_t seed = random.next();
-    for (const dag::Level level : {dag::Level::built, dag::Level::split, dag::Level::placed, dag::Level::communicating}) {
+    for (const dag::Level level :
+         {dag::Level::built, dag::Level::split, dag::Level::placed, dag::Level::communicating}) {
       Random same(seed);
       compile_and_check(same, level, false);
     }
@@ -48,7 +54,8 @@ TEST(CompiledPrograms, EveryLevelUpToCommunicating) {
 }
 
 TEST(CompiledPrograms, ForwardAlone) {
-  for_each_case(40, [](Random& random) { compile_and_check(random, dag::Level::communicating, true); });
+  for_each_case(40,
+                [](Random& random) { compile_and_check(random, dag::Level::communicating, true); });
 }
 
 }  // namespace

@@ -51,16 +51,19 @@ PIPER_FILE_TEST(LegalDag, "tests/verify/testdata/legal", ".pir", [](const FileTe
 // Text, flow and completeness of a kind that no legal text has would be checked by nothing.
 TEST(LegalDag, EveryKindOfNodeStandsInSomePlan) {
   std::set<dag::NodeKind> seen;
-  for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator("tests/verify/testdata/legal")) {
+  for (const std::filesystem::directory_entry& entry :
+       std::filesystem::directory_iterator("tests/verify/testdata/legal")) {
     Context context;
     DiagnosticSink sink(context.locations);
-    const std::optional<dag::Dag> dag = dag::parse(read_text(entry.path()).value_or(""), context, sink);
+    const std::optional<dag::Dag> dag =
+        dag::parse(read_text(entry.path()).value_or(""), context, sink);
     ASSERT_TRUE(dag) << entry.path();
     if (dag->level != dag::Level::planned) continue;
     for (const dag::Node& node : dag->nodes) seen.insert(node.kind);
   }
   for (std::size_t i = 0; i < dag::kNodeTraits.size(); ++i) {
-    EXPECT_TRUE(seen.contains(static_cast<dag::NodeKind>(i))) << "no legal text of level planned has a node `" << dag::kNodeTraits[i].name << "`";
+    EXPECT_TRUE(seen.contains(static_cast<dag::NodeKind>(i)))
+        << "no legal text of level planned has a node `" << dag::kNodeTraits[i].name << "`";
   }
 }
 
@@ -68,7 +71,9 @@ PIPER_FILE_TEST(WrongDag, "tests/verify/testdata/wrong", ".edit", [](const FileT
   const std::size_t first = test.text.find('\n') + 1;
   ASSERT_TRUE(test.text.starts_with("base ")) << test.text;
   std::string error;
-  const std::string legal = read_text("tests/verify/testdata/legal/" + test.text.substr(5, first - 6) + ".pir").value_or("");
+  const std::string legal =
+      read_text("tests/verify/testdata/legal/" + test.text.substr(5, first - 6) + ".pir")
+          .value_or("");
   const std::string text = edited(legal, std::string_view(test.text).substr(first), error);
   ASSERT_EQ(error, "");
   const std::string found = check(text, false);
@@ -80,7 +85,8 @@ PIPER_FILE_TEST(WrongDag, "tests/verify/testdata/wrong", ".edit", [](const FileT
 std::string check_broken(void (*spoil)(dag::Dag&)) {
   Context context;
   DiagnosticSink sink(context.locations);
-  std::optional<dag::Dag> dag = dag::parse(*read_text("tests/verify/testdata/legal/planned.pir"), context, sink);
+  std::optional<dag::Dag> dag =
+      dag::parse(*read_text("tests/verify/testdata/legal/planned.pir"), context, sink);
   spoil(*dag);
   EXPECT_FALSE(verify::verify(*dag, sink));
   EXPECT_EQ(sink.sorted().size(), 1u);
@@ -88,16 +94,27 @@ std::string check_broken(void (*spoil)(dag::Dag&)) {
 }
 
 TEST(Tables, IdsOutsideOfTheirTablesAreToldInTheOrderOfTheTables) {
-  EXPECT_EQ(check_broken([](dag::Dag& dag) { dag.comms.back().members.clear(); }), "a communication has no members");
-  EXPECT_EQ(check_broken([](dag::Dag& dag) { dag.comms.front().members.back() = dag::NodeId::at(dag.nodes.size()); }), "a communication refers to a node that does not exist");
+  EXPECT_EQ(check_broken([](dag::Dag& dag) { dag.comms.back().members.clear(); }),
+            "a communication has no members");
+  EXPECT_EQ(check_broken([](dag::Dag& dag) {
+              dag.comms.front().members.back() = dag::NodeId::at(dag.nodes.size());
+            }),
+            "a communication refers to a node that does not exist");
   EXPECT_EQ(check_broken([](dag::Dag& dag) {
               dag.comms.front().members.front() = {};
               dag.comms.back().members.clear();
             }),
             "a communication refers to a node that does not exist");
-  EXPECT_EQ(check_broken([](dag::Dag& dag) { dag.temporal.emplace_back(dag::NodeId::at(0), dag::NodeId()); }), "a temporal edge refers to a node that does not exist");
-  EXPECT_EQ(check_broken([](dag::Dag& dag) { dag.chunks[1].region = dag.chunks[0].region; }), "chunks `stage0` and `stage1` are the same part of the model");
-  EXPECT_EQ(check_broken([](dag::Dag& dag) { dag.nodes.back().devices = DeviceSetId::at(dag.device_sets.size()); }), "update node 24 refers outside the DAG's tables");
+  EXPECT_EQ(check_broken([](dag::Dag& dag) {
+              dag.temporal.emplace_back(dag::NodeId::at(0), dag::NodeId());
+            }),
+            "a temporal edge refers to a node that does not exist");
+  EXPECT_EQ(check_broken([](dag::Dag& dag) { dag.chunks[1].region = dag.chunks[0].region; }),
+            "chunks `stage0` and `stage1` are the same part of the model");
+  EXPECT_EQ(check_broken([](dag::Dag& dag) {
+              dag.nodes.back().devices = DeviceSetId::at(dag.device_sets.size());
+            }),
+            "update node 24 refers outside the DAG's tables");
 }
 
 TEST(Lint, AnEventThatOthersImplyIsAWarning) {
@@ -105,7 +122,11 @@ TEST(Lint, AnEventThatOthersImplyIsAWarning) {
   const std::string wait = "F.stage1.mb1 on compute after recv.F.stage0.mb1.pp1";
   text.replace(text.find(wait), wait.size(), wait + ", recv.F.stage0.mb0.pp1");
   const std::string found = check(text, true);
-  EXPECT_NE(found.find("warning P4290: `F.stage1.mb1` waits for `recv.F.stage0.mb0.pp1`, which other events imply"), std::string::npos) << found;
+  EXPECT_NE(
+      found.find(
+          "warning P4290: `F.stage1.mb1` waits for `recv.F.stage0.mb0.pp1`, which other events imply"),
+      std::string::npos)
+      << found;
   EXPECT_EQ(check(text, false), "");
 }
 

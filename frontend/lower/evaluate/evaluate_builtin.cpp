@@ -18,7 +18,11 @@ namespace {
 class BuiltinCall {
  public:
   BuiltinCall(Evaluator& evaluator, const ast::CallExpr& expr, Frame& frame)
-      : evaluator_(evaluator), expr_(expr), frame_(frame), id_(static_cast<Builtin>(expr.target)), name_(sema::signature(id_).name) {}
+      : evaluator_(evaluator),
+        expr_(expr),
+        frame_(frame),
+        id_(static_cast<Builtin>(expr.target)),
+        name_(sema::signature(id_).name) {}
 
   Value left() {
     const auto& op = cast<ast::OpExpr>(*expr_.args[0].value);
@@ -27,8 +31,11 @@ class BuiltinCall {
 
   Value held() {
     const directive::Selector work = evaluator_.eval_selector(*given(0), frame_);
-    const DeviceSetId devices = failed() ? DeviceSetId() : evaluator_.eval_devices(*given(1), frame_);
-    return failed() ? Value() : evaluator_.schedule->held(expr_, work, (*evaluator_.device_sets)[devices], frame_);
+    const DeviceSetId devices =
+        failed() ? DeviceSetId() : evaluator_.eval_devices(*given(1), frame_);
+    return failed()
+               ? Value()
+               : evaluator_.schedule->held(expr_, work, (*evaluator_.device_sets)[devices], frame_);
   }
 
   Value trim() {
@@ -41,8 +48,12 @@ class BuiltinCall {
     return share(std::move(trimmed));
   }
 
-  Value largest() { return extreme([](auto next, auto best) { return next > best; }); }
-  Value smallest() { return extreme([](auto next, auto best) { return next < best; }); }
+  Value largest() {
+    return extreme([](auto next, auto best) { return next > best; });
+  }
+  Value smallest() {
+    return extreme([](auto next, auto best) { return next < best; });
+  }
 
   Value sum() {
     const Values values = elements(argument(0));
@@ -84,7 +95,8 @@ class BuiltinCall {
     const std::int64_t a = evaluator_.to_int(argument(0)), b = evaluator_.to_int(argument(1));
     if (failed()) return {};
     if (b == 0) {
-      evaluator_.divided_by_zero(*expr_.args[static_cast<std::size_t>(expr_.matched[1])].value, frame_);
+      evaluator_.divided_by_zero(*expr_.args[static_cast<std::size_t>(expr_.matched[1])].value,
+                                 frame_);
       return {};
     }
     if (b == -1 && a == std::numeric_limits<std::int64_t>::min()) {
@@ -118,24 +130,32 @@ class BuiltinCall {
  private:
   bool failed() const { return evaluator_.failed(); }
   /// The argument of a parameter without a default.
-  const ast::Expr* given(std::size_t param) const { return expr_.args[static_cast<std::size_t>(expr_.matched[param])].value; }
-  Value argument(std::size_t param) { return evaluator_.argument(expr_, param, frame_).value_or(Value()); }
+  const ast::Expr* given(std::size_t param) const {
+    return expr_.args[static_cast<std::size_t>(expr_.matched[param])].value;
+  }
+  Value argument(std::size_t param) {
+    return evaluator_.argument(expr_, param, frame_).value_or(Value());
+  }
 
   template <typename... Args>
-  DiagnosticBuilder fail(Code code, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
+  DiagnosticBuilder fail(Code code, MessagePattern<std::type_identity_t<Args>...> pattern,
+                         const Args&... args) {
     return evaluator_.fail(code, expr_.range, frame_, pattern, args...);
   }
 
   Values elements(const Value& list) { return evaluator_.elements(list, expr_.range, frame_); }
   /// As the call's result: the analysis knows the common type of the values; a lone list may still
   /// mix numbers.
-  Value convert(Value value) { return evaluator_.convert(std::move(value), sema::type_of(expr_), expr_.range, frame_); }
+  Value convert(Value value) {
+    return evaluator_.convert(std::move(value), sema::type_of(expr_), expr_.range, frame_);
+  }
 
   bool trim(OrderValue& order, const ast::Arg& bound) {
     const std::int64_t keep = evaluator_.eval_int(*bound.value, frame_);
     if (failed()) return false;
     if (keep <= 0) {
-      evaluator_.fail(Code::trim_to_nothing, bound.value->range, frame_, "`trim` keeps `{}` of `{}`; nothing is left", keep, bound.name.name);
+      evaluator_.fail(Code::trim_to_nothing, bound.value->range, frame_,
+                      "`trim` keeps `{}` of `{}`; nothing is left", keep, bound.name.name);
       return false;
     }
     directive::Order::Trim trim;
@@ -145,7 +165,8 @@ class BuiltinCall {
     order.order.trims.push_back(trim);
     std::erase_if(order.pending, [&](const PendingGradient& pending) {
       for (std::uint32_t c = 0; c < pending.op.num_coordinates; ++c) {
-        const directive::OrderCoordinate& at = order.order.coordinates[pending.op.first_coordinate + c];
+        const directive::OrderCoordinate& at =
+            order.order.coordinates[pending.op.first_coordinate + c];
         if (at.name == trim.dim && !at.rest && at.index >= trim.bound) return true;
       }
       return false;
@@ -158,17 +179,21 @@ class BuiltinCall {
   Value extreme(const Better& better) {
     Values values;
     for (const std::uint32_t position : expr_.rest) {
-      for (Value& value : elements(evaluator_.eval(*expr_.args[position].value, frame_))) values.push_back(std::move(value));
+      for (Value& value : elements(evaluator_.eval(*expr_.args[position].value, frame_)))
+        values.push_back(std::move(value));
       if (failed()) return {};
     }
     if (values.empty()) {
-      fail(Code::empty_list, "`{}` of an empty list has no value", name_).hint("add a value that is always present, such as `{}(0, ...)`", name_);
+      fail(Code::empty_list, "`{}` of an empty list has no value", name_)
+          .hint("add a value that is always present, such as `{}(0, ...)`", name_);
       return {};
     }
     Value best = convert(values[0]);
     for (std::size_t i = 1; i < values.size(); ++i) {
       Value next = convert(values[i]);
-      const bool wins = best.get<std::int64_t>() ? better(evaluator_.to_int(next), evaluator_.to_int(best)) : better(evaluator_.to_float(next), evaluator_.to_float(best));
+      const bool wins = best.get<std::int64_t>()
+                            ? better(evaluator_.to_int(next), evaluator_.to_int(best))
+                            : better(evaluator_.to_float(next), evaluator_.to_float(best));
       if (wins) best = std::move(next);
     }
     return best;
@@ -180,7 +205,9 @@ class BuiltinCall {
       return true;
     }
     const bool bytes = total.get<ByteCount>() != nullptr;
-    const auto raw = [&](const Value& value) { return bytes ? value.get<ByteCount>()->bytes : evaluator_.to_int(value); };
+    const auto raw = [&](const Value& value) {
+      return bytes ? value.get<ByteCount>()->bytes : evaluator_.to_int(value);
+    };
     std::int64_t sum = 0;
     if (__builtin_add_overflow(raw(total), raw(next), &sum)) {
       fail(Code::integer_overflow, "the sum does not fit into 64 bits");
@@ -206,7 +233,9 @@ class BuiltinCall {
   std::string_view name_;
 };
 
-bool takes_tensor(const sema::Signature& signature) { return !signature.params.empty() && signature.params[0].type.is_tensor(); }
+bool takes_tensor(const sema::Signature& signature) {
+  return !signature.params.empty() && signature.params[0].type.is_tensor();
+}
 
 }  // namespace
 
@@ -244,7 +273,8 @@ Value Evaluator::eval_builtin_value(Builtin id) {
     case Builtin::f64: return Value(tensor::DType::f64);
     case Builtin::cpu: return Value(directive::Platform::cpu);
     case Builtin::cuda: return Value(directive::Platform::cuda);
-#define PROCESSOR(name, f64, f32, bf16, bandwidth) case Builtin::name: return Value(find_processor(#name));
+#define PROCESSOR(name, f64, f32, bf16, bandwidth) \
+  case Builtin::name: return Value(find_processor(#name));
 #include "ir/processors.def"
 #undef PROCESSOR
     default: break;

@@ -11,7 +11,8 @@ Frame Evaluator::bind(const sema::Function& function, const ast::CallExpr& call,
   return frame;
 }
 
-Frame Evaluator::bind_arguments(const sema::Function& function, const ast::CallExpr& call, Frame& caller) {
+Frame Evaluator::bind_arguments(const sema::Function& function, const ast::CallExpr& call,
+                                Frame& caller) {
   Frame frame;
   frame.slots.resize(function.frame_size);
   if (!function.runnable) {
@@ -31,17 +32,20 @@ Frame Evaluator::bind_arguments(const sema::Function& function, const ast::CallE
   return frame;
 }
 
-void Evaluator::bind_defaults(const sema::Function& function, const ast::CallExpr& call, Frame& callee) {
+void Evaluator::bind_defaults(const sema::Function& function, const ast::CallExpr& call,
+                              Frame& callee) {
   const auto params = function.syntax->params;
   for (std::size_t i = 0; i < params.size() && !failed_; ++i) {
     if (call.matched[i] >= 0) continue;
-    callee.slots[i] = convert(eval(*params[i].default_value, callee), function.params[i], params[i].default_value->range, callee);
+    callee.slots[i] = convert(eval(*params[i].default_value, callee), function.params[i],
+                              params[i].default_value->range, callee);
   }
 }
 
 Value Evaluator::run(const sema::Function& function, Frame& frame) {
   returned_ = Value();
-  const bool statements = function.sort() != ast::FunctionSort::def || function.result.is(sema::TypeKind::order);
+  const bool statements =
+      function.sort() != ast::FunctionSort::def || function.result.is(sema::TypeKind::order);
   const bool outer = std::exchange(skips_statements, statements);
   const sema::Function* const caller = std::exchange(running_, &function);
   ++functions_;
@@ -51,14 +55,18 @@ Value Evaluator::run(const sema::Function& function, Frame& frame) {
   skips_statements = outer;
   abandons_ = false;
   if (failed_) return {};
-  return convert(std::exchange(returned_, Value()), function.result, function.syntax->name.range, frame);
+  return convert(std::exchange(returned_, Value()), function.result, function.syntax->name.range,
+                 frame);
 }
 
-std::optional<Value> Evaluator::argument(const ast::CallExpr& call, std::size_t param, Frame& frame) {
+std::optional<Value> Evaluator::argument(const ast::CallExpr& call, std::size_t param,
+                                         Frame& frame) {
   const std::int32_t position = call.matched[param];
   if (position < 0) return std::nullopt;
   const ast::Expr& given = *call.args[static_cast<std::size_t>(position)].value;
-  return convert(eval(given, frame), sema::signature(static_cast<sema::Builtin>(call.target)).params[param].type, given.range, frame);
+  return convert(eval(given, frame),
+                 sema::signature(static_cast<sema::Builtin>(call.target)).params[param].type,
+                 given.range, frame);
 }
 
 Value Evaluator::eval_call(const ast::CallExpr& expr, Frame& frame) {

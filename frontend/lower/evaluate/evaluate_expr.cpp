@@ -15,9 +15,11 @@ using llvm::dyn_cast;
 bool Evaluator::step_elements(const Value& value, SourceRange range, const Frame& frame) {
   if (failed_) return false;
   const std::uint64_t elements = length(value);
-  if (elements <= kMaxSteps / kStepsOfElement) return step(range, frame, kStepsOfElement * elements);
+  if (elements <= kMaxSteps / kStepsOfElement)
+    return step(range, frame, kStepsOfElement * elements);
   const std::string what = value.get<Range>() ? "`" + describe(value) + "`" : "this list";
-  fail(Code::evaluation_too_long, range, frame, "{} has {} elements; a list has at most {}", what, elements, kMaxSteps / kStepsOfElement)
+  fail(Code::evaluation_too_long, range, frame, "{} has {} elements; a list has at most {}", what,
+       elements, kMaxSteps / kStepsOfElement)
       .hint("make it shorter, or count in a loop: `0..n` alone takes no memory");
   return false;
 }
@@ -26,15 +28,23 @@ bool Evaluator::out_of_steps(SourceRange range, const Frame& frame, std::uint64_
   if (failed_) return false;
   constexpr std::size_t kShown = 3;
   if (count > kMaxSteps) {
-    const std::string steps = count == kUncounted ? "more than " + std::to_string(std::numeric_limits<std::int64_t>::max()) : std::to_string(count);
-    fail(Code::evaluation_too_long, range, frame, "this alone takes {} steps; the evaluation of a program may take {}", steps, kMaxSteps)
-        .hint("make it shorter: each round of a loop, and each element of a range or list that is walked through, is a step");
+    const std::string steps =
+        count == kUncounted
+            ? "more than " + std::to_string(std::numeric_limits<std::int64_t>::max())
+            : std::to_string(count);
+    fail(Code::evaluation_too_long, range, frame,
+         "this alone takes {} steps; the evaluation of a program may take {}", steps, kMaxSteps)
+        .hint(
+            "make it shorter: each round of a loop, and each element of a range or list that is walked through, is a step");
     return false;
   }
   // The loop at fault is unknown; the innermost has most iterations.
   const bool loops = !loops_.empty();
-  auto&& report = fail_at(Code::evaluation_too_long, loops ? context_->locations.intern(loops_.back().bounds, loops_.back().caller) : here(range, frame),
-                          "the evaluation of the program takes more than {} steps", kMaxSteps);
+  auto&& report =
+      fail_at(Code::evaluation_too_long,
+              loops ? context_->locations.intern(loops_.back().bounds, loops_.back().caller)
+                    : here(range, frame),
+              "the evaluation of the program takes more than {} steps", kMaxSteps);
   for (std::size_t i = 0; i < std::min(kShown, loops_.size()); ++i) {
     const Loop& loop = loops_[loops_.size() - 1 - i];
     report.related(loop.bounds, "this loop is in round {} of {}", loop.done, loop.rounds);
@@ -47,12 +57,15 @@ bool Evaluator::out_of_steps(SourceRange range, const Frame& frame, std::uint64_
   return false;
 }
 
-LocId Evaluator::here(SourceRange range, const Frame& frame) { return context_->locations.intern(range, frame.caller); }
+LocId Evaluator::here(SourceRange range, const Frame& frame) {
+  return context_->locations.intern(range, frame.caller);
+}
 
 Value Evaluator::eval(const ast::Expr& expr, Frame& frame) {
   if (!step(expr.range, frame)) return {};
   if (nesting_ == kMaxNesting) {
-    fail(Code::calls_too_deep, expr.range, frame, "more than {} expressions and statements are inside each other here", kMaxNesting)
+    fail(Code::calls_too_deep, expr.range, frame,
+         "more than {} expressions and statements are inside each other here", kMaxNesting)
         .hint("calls count too, three levels each: write a long chain of calls as a loop");
     return {};
   }
@@ -62,7 +75,8 @@ Value Evaluator::eval(const ast::Expr& expr, Frame& frame) {
   // A name without a value: its declaration failed.
   if (value.none() && !sema::type_of(expr).is(sema::TypeKind::none)) set_failed();
   if (failed_) return {};
-  if (observations != nullptr) observations->note(expr.range, value, {context(), *mesh, *device_sets}, observed_model);
+  if (observations != nullptr)
+    observations->note(expr.range, value, {context(), *mesh, *device_sets}, observed_model);
   return value;
 }
 
@@ -72,15 +86,20 @@ Value Evaluator::eval_node(const ast::Expr& expr, Frame& frame) {
     case ast::ExprKind::number: return eval_number(cast<ast::NumberExpr>(expr));
     case ast::ExprKind::string: return share(std::string(cast<ast::StringExpr>(expr).value));
     case ast::ExprKind::boolean: return Value(cast<ast::BoolExpr>(expr).value);
-    case ast::ExprKind::list: return convert(eval_list(cast<ast::ListExpr>(expr).elements, frame), sema::type_of(expr), expr.range, frame);
-    case ast::ExprKind::comprehension: return convert(eval_comprehension(cast<ast::ComprehensionExpr>(expr), frame), sema::type_of(expr), expr.range, frame);
+    case ast::ExprKind::list:
+      return convert(eval_list(cast<ast::ListExpr>(expr).elements, frame), sema::type_of(expr),
+                     expr.range, frame);
+    case ast::ExprKind::comprehension:
+      return convert(eval_comprehension(cast<ast::ComprehensionExpr>(expr), frame),
+                     sema::type_of(expr), expr.range, frame);
     case ast::ExprKind::unary: return eval_unary(cast<ast::UnaryExpr>(expr), frame);
     case ast::ExprKind::binary: return eval_binary(cast<ast::BinaryExpr>(expr), frame);
     case ast::ExprKind::conditional: {
       const auto& conditional = cast<ast::ConditionalExpr>(expr);
       const bool holds = eval_bool(*conditional.condition, frame);
       if (failed_) return {};
-      return convert(eval(holds ? *conditional.then_value : *conditional.else_value, frame), sema::type_of(expr), expr.range, frame);
+      return convert(eval(holds ? *conditional.then_value : *conditional.else_value, frame),
+                     sema::type_of(expr), expr.range, frame);
     }
     case ast::ExprKind::index:
       if (is_written_selector(expr)) return share(eval_selector(expr, frame));
@@ -120,7 +139,8 @@ Value Evaluator::param(std::size_t position) {
     Frame frame;
     frame.slots.resize(program_->params[position].frame_size);
     const ast::Expr& written = *program_->params[position].syntax->value;
-    Value value = convert(eval(written, frame), program_->params[position].type, written.range, frame);
+    Value value =
+        convert(eval(written, frame), program_->params[position].type, written.range, frame);
     known = std::move(value);
   }
   return *known;
@@ -131,7 +151,9 @@ Value Evaluator::eval_number(const ast::NumberExpr& expr) const {
     case ast::Unit::none: return expr.is_integer ? Value(expr.integer) : Value(expr.real);
     case ast::Unit::kib:
     case ast::Unit::mib:
-    case ast::Unit::gib: return Value(ByteCount{rounded_to_int(expr.real * ast::unit_bytes(expr.unit)).value_or(std::numeric_limits<std::int64_t>::max())});
+    case ast::Unit::gib:
+      return Value(ByteCount{rounded_to_int(expr.real * ast::unit_bytes(expr.unit))
+                                 .value_or(std::numeric_limits<std::int64_t>::max())});
     case ast::Unit::ns: return Value(expr.real * 1e-9);
     case ast::Unit::us: return Value(expr.real * 1e-6);
     case ast::Unit::ms: return Value(expr.real * 1e-3);
@@ -146,7 +168,8 @@ void splice(Values& list, Value value) {
   if (const Values* inner = value.shared<Values>()) {
     list.insert(list.end(), inner->begin(), inner->end());
   } else if (const Range* range = value.get<Range>()) {
-    for (std::int64_t i = 0; i < range->size(); ++i) list.emplace_back(range->begin + i * range->step);
+    for (std::int64_t i = 0; i < range->size(); ++i)
+      list.emplace_back(range->begin + i * range->step);
   } else {
     list.push_back(std::move(value));
   }
@@ -217,13 +240,15 @@ Value Evaluator::eval_binary(const ast::BinaryExpr& expr, Frame& frame) {
   }
   const Value right = eval(*expr.right, frame);
   if (failed_) return {};
-  if (left.get<TensorValue>() || right.get<TensorValue>()) return model->binary(expr, left, right, frame);
+  if (left.get<TensorValue>() || right.get<TensorValue>())
+    return model->binary(expr, left, right, frame);
   switch (expr.op) {
     case ast::BinaryOp::range: {
       const Range range{to_int(left), to_int(right), 1};
       std::int64_t size = 0;
       if (__builtin_sub_overflow(range.end, range.begin, &size)) {
-        fail(Code::integer_overflow, expr.range, frame, "the length of `{}..{}` does not fit into 64 bits", range.begin, range.end);
+        fail(Code::integer_overflow, expr.range, frame,
+             "the length of `{}..{}` does not fit into 64 bits", range.begin, range.end);
         return {};
       }
       return Value(range);
@@ -232,17 +257,20 @@ Value Evaluator::eval_binary(const ast::BinaryExpr& expr, Frame& frame) {
       if (const Values* list = left.shared<Values>()) {
         const std::int64_t every = to_int(right);
         Values kept;
-        for (std::size_t i = 0; every > 0 && i < list->size(); i += static_cast<std::size_t>(every)) kept.push_back((*list)[i]);
+        for (std::size_t i = 0; every > 0 && i < list->size(); i += static_cast<std::size_t>(every))
+          kept.push_back((*list)[i]);
         if (every > 0) return share(std::move(kept));
       }
       Range range = left.get<Range>() ? *left.get<Range>() : Range{};
       const std::int64_t step = to_int(right);
       if (step <= 0) {
-        fail(Code::step_not_positive, expr.right->range, frame, "a range goes by `{}`; the step must be positive", step)
+        fail(Code::step_not_positive, expr.right->range, frame,
+             "a range goes by `{}`; the step must be positive", step)
             .hint("write `reversed({})` to count down", ast::source_text(*expr.left));
         return {};
       }
-      if (__builtin_mul_overflow(range.step, step, &range.step)) range.step = std::numeric_limits<std::int64_t>::max();
+      if (__builtin_mul_overflow(range.step, step, &range.step))
+        range.step = std::numeric_limits<std::int64_t>::max();
       return Value(range);
     }
     case ast::BinaryOp::equal:
@@ -259,7 +287,8 @@ void Evaluator::divided_by_zero(const ast::Expr& divisor, const Frame& frame) {
   if (divisor.kind == ast::ExprKind::number) {
     fail(Code::division_by_zero, divisor.range, frame, "this divides by 0");
   } else {
-    fail(Code::division_by_zero, divisor.range, frame, "`{}` is 0 here and divides", ast::source_text(divisor));
+    fail(Code::division_by_zero, divisor.range, frame, "`{}` is 0 here and divides",
+         ast::source_text(divisor));
   }
 }
 
@@ -302,30 +331,38 @@ bool is_integral(const Value& value) { return value.get<std::int64_t>() || value
 
 }  // namespace
 
-Value Evaluator::eval_compare(const ast::BinaryExpr& expr, const Value& left, const Value& right, Frame&) {
+Value Evaluator::eval_compare(const ast::BinaryExpr& expr, const Value& left, const Value& right,
+                              Frame&) {
   if (const MeasureValue* measure = left.get<MeasureValue>()) {
     return share(MeasureTest{measure->measure, compare_of(expr.op), to_float(right)});
   }
   if (const MeasureValue* measure = right.get<MeasureValue>()) {
     return share(MeasureTest{measure->measure, mirrored(compare_of(expr.op)), to_float(left)});
   }
-  if (is_integral(left) && is_integral(right)) return Value(compare(expr.op, to_int(left), to_int(right)));
+  if (is_integral(left) && is_integral(right))
+    return Value(compare(expr.op, to_int(left), to_int(right)));
   if (left.get<bool>()) return Value(compare(expr.op, *left.get<bool>(), *right.get<bool>()));
-  if (left.shared<std::string>()) return Value(compare(expr.op, *left.shared<std::string>(), *right.shared<std::string>()));
-  if (left.get<DeviceSetId>()) return Value(compare(expr.op, *left.get<DeviceSetId>(), *right.get<DeviceSetId>()));
-  if (left.get<tensor::DType>()) return Value(compare(expr.op, *left.get<tensor::DType>(), *right.get<tensor::DType>()));
+  if (left.shared<std::string>())
+    return Value(compare(expr.op, *left.shared<std::string>(), *right.shared<std::string>()));
+  if (left.get<DeviceSetId>())
+    return Value(compare(expr.op, *left.get<DeviceSetId>(), *right.get<DeviceSetId>()));
+  if (left.get<tensor::DType>())
+    return Value(compare(expr.op, *left.get<tensor::DType>(), *right.get<tensor::DType>()));
   return Value(compare(expr.op, to_float(left), to_float(right)));
 }
 
-Value Evaluator::arithmetic(const ast::BinaryExpr& expr, const Value& left, const Value& right, Frame& frame) {
+Value Evaluator::arithmetic(const ast::BinaryExpr& expr, const Value& left, const Value& right,
+                            Frame& frame) {
   const bool divides = expr.op == ast::BinaryOp::divide || expr.op == ast::BinaryOp::remainder;
   const bool bytes = left.get<ByteCount>() || right.get<ByteCount>();
-  const bool integral = (is_integral(left) || left.get<ByteCount>()) && (is_integral(right) || right.get<ByteCount>());
+  const bool integral = (is_integral(left) || left.get<ByteCount>()) &&
+                        (is_integral(right) || right.get<ByteCount>());
   if (divides && to_float(right) == 0) {
     divided_by_zero(*expr.right, frame);
     return {};
   }
-  const bool ratio = expr.op == ast::BinaryOp::divide && left.get<ByteCount>() && right.get<ByteCount>();
+  const bool ratio =
+      expr.op == ast::BinaryOp::divide && left.get<ByteCount>() && right.get<ByteCount>();
   if (!integral || ratio) {
     const double a = to_float(left), b = to_float(right);
     double result = 0;
@@ -339,10 +376,13 @@ Value Evaluator::arithmetic(const ast::BinaryExpr& expr, const Value& left, cons
     if (!bytes || ratio) return Value(result);
     const std::optional<std::int64_t> rounded = rounded_to_int(result);
     if (rounded) return Value(ByteCount{*rounded});
-    fail(Code::integer_overflow, expr.range, frame, "`{} {} {}` does not fit into 64 bits", a, ast::op_text(expr.op), b);
+    fail(Code::integer_overflow, expr.range, frame, "`{} {} {}` does not fit into 64 bits", a,
+         ast::op_text(expr.op), b);
     return {};
   }
-  const auto raw = [&](const Value& value) { return value.get<ByteCount>() ? value.get<ByteCount>()->bytes : to_int(value); };
+  const auto raw = [&](const Value& value) {
+    return value.get<ByteCount>() ? value.get<ByteCount>()->bytes : to_int(value);
+  };
   const std::int64_t a = raw(left), b = raw(right);
   std::int64_t result = 0;
   bool overflow = false;
@@ -360,24 +400,29 @@ Value Evaluator::arithmetic(const ast::BinaryExpr& expr, const Value& left, cons
     }
   }
   if (overflow) {
-    fail(Code::integer_overflow, expr.range, frame, "`{} {} {}` does not fit into 64 bits", a, ast::op_text(expr.op), b);
+    fail(Code::integer_overflow, expr.range, frame, "`{} {} {}` does not fit into 64 bits", a,
+         ast::op_text(expr.op), b);
     return {};
   }
   return bytes ? Value(ByteCount{result}) : Value(result);
 }
 
-bool Evaluator::in_range(const ast::IndexExpr& expr, const ast::Expr& at, std::int64_t index, std::int64_t size, std::string_view what, Frame& frame) {
+bool Evaluator::in_range(const ast::IndexExpr& expr, const ast::Expr& at, std::int64_t index,
+                         std::int64_t size, std::string_view what, Frame& frame) {
   if (index >= 0 && index < size) return true;
   const std::string name = ast::source_text(*expr.base);
   if (size == 0) {
-    fail(Code::index_out_of_range, at.range, frame, "`{}` has no element `{}`: it is empty", name, index);
+    fail(Code::index_out_of_range, at.range, frame, "`{}` has no element `{}`: it is empty", name,
+         index);
   } else {
-    fail(Code::index_out_of_range, at.range, frame, "`{}` has no {} `{}`: they go from 0 to {}", name, what, index, size - 1);
+    fail(Code::index_out_of_range, at.range, frame, "`{}` has no {} `{}`: they go from 0 to {}",
+         name, what, index, size - 1);
   }
   return false;
 }
 
-bool Evaluator::has_coordinate(const ast::IndexExpr& expr, const ast::Expr& at, std::int64_t index, const AxisValue& axis, Frame& frame) {
+bool Evaluator::has_coordinate(const ast::IndexExpr& expr, const ast::Expr& at, std::int64_t index,
+                               const AxisValue& axis, Frame& frame) {
   return in_range(expr, at, index, axis.size, "coordinate", frame);
 }
 
@@ -390,7 +435,8 @@ Value Evaluator::eval_index(const ast::IndexExpr& expr, Frame& frame) {
   const bool one = !sema::type_of(*expr.indices[0]).list;
   if (const AxisValue* axis = base.get<AxisValue>()) {
     if (indices.size() != 1) {
-      fail(Code::wrong_number_of_values, expr.indices[0]->range, frame, "an axis is given {} coordinates; a device set fixes one", indices.size())
+      fail(Code::wrong_number_of_values, expr.indices[0]->range, frame,
+           "an axis is given {} coordinates; a device set fixes one", indices.size())
           .hint("write `{}[i]` in a loop over the coordinates", ast::source_text(*expr.base));
       return {};
     }
@@ -407,7 +453,8 @@ Value Evaluator::eval_index(const ast::IndexExpr& expr, Frame& frame) {
   for (const Value& value : indices) {
     const std::int64_t index = to_int(value);
     if (!in_range(expr, *expr.indices[0], index, size, "element", frame)) return {};
-    picked.push_back(range ? Value(range->begin + index * range->step) : (*list)[static_cast<std::size_t>(index)]);
+    picked.push_back(range ? Value(range->begin + index * range->step)
+                           : (*list)[static_cast<std::size_t>(index)]);
   }
   return one ? picked[0] : share(std::move(picked));
 }
@@ -424,13 +471,16 @@ Value Evaluator::convert(Value value, sema::Type type, SourceRange range, const 
   if (!type.list) {
     if (value.get<AxisValue>()) value = Value(to_int(value));
     const std::int64_t* integer = value.get<std::int64_t>();
-    if (integer && type.kind == sema::TypeKind::floating) return Value(static_cast<double>(*integer));
+    if (integer && type.kind == sema::TypeKind::floating)
+      return Value(static_cast<double>(*integer));
     if (integer && type.kind == sema::TypeKind::bytes) return Value(ByteCount{*integer});
     return value;
   }
   const sema::Type element = type.element();
   const bool widens = type.kind == sema::TypeKind::floating || type.kind == sema::TypeKind::bytes;
-  const auto wrong = [&](const Value& v) { return v.get<AxisValue>() || (widens && v.get<std::int64_t>()); };
+  const auto wrong = [&](const Value& v) {
+    return v.get<AxisValue>() || (widens && v.get<std::int64_t>());
+  };
   const Values* list = value.shared<Values>();
   const bool mixed = value.get<Range>() && widens;
   if (!mixed && (!list || std::none_of(list->begin(), list->end(), wrong))) return value;
@@ -459,8 +509,12 @@ Values Evaluator::elements(const Value& value, SourceRange range, const Frame& f
   return list;
 }
 
-std::int64_t Evaluator::eval_int(const ast::Expr& expr, Frame& frame) { return to_int(eval(expr, frame)); }
-double Evaluator::eval_float(const ast::Expr& expr, Frame& frame) { return to_float(eval(expr, frame)); }
+std::int64_t Evaluator::eval_int(const ast::Expr& expr, Frame& frame) {
+  return to_int(eval(expr, frame));
+}
+double Evaluator::eval_float(const ast::Expr& expr, Frame& frame) {
+  return to_float(eval(expr, frame));
+}
 bool Evaluator::eval_bool(const ast::Expr& expr, Frame& frame) {
   const Value value = eval(expr, frame);
   return !failed_ && *value.get<bool>();
@@ -469,7 +523,9 @@ bool Evaluator::eval_bool(const ast::Expr& expr, Frame& frame) {
 DeviceSetId Evaluator::eval_devices(const ast::Expr& expr, Frame& frame) {
   const Value value = eval(expr, frame);
   if (const DeviceSetId* set = value.get<DeviceSetId>()) return *set;
-  return failed_ ? DeviceSetId() : device_sets->intern(DeviceSet{std::vector<std::int32_t>(mesh->axes.size(), DeviceSet::kWhole)});
+  return failed_ ? DeviceSetId()
+                 : device_sets->intern(
+                       DeviceSet{std::vector<std::int32_t>(mesh->axes.size(), DeviceSet::kWhole)});
 }
 
 }  // namespace piper::lower

@@ -16,7 +16,8 @@ bool is_written_selector(const ast::Expr& expr) {
       // An element of a list is held, a name with indices is written: `stage[0]`, even if a local
       // holds `stage`.
       const ast::Expr& base = *cast<ast::IndexExpr>(expr).base;
-      return !sema::type_of(base).list && (is_written_selector(base) || sema::type_of(base).is(sema::TypeKind::selector));
+      return !sema::type_of(base).list &&
+             (is_written_selector(base) || sema::type_of(base).is(sema::TypeKind::selector));
     }
     case ast::ExprKind::field: return true;
     default: return false;
@@ -27,7 +28,8 @@ namespace {
 
 std::optional<directive::CommClass> part_of(std::string_view name) {
   using directive::CommClass;
-  for (const CommClass part : {CommClass::send, CommClass::recv, CommClass::gather, CommClass::reduce, CommClass::enter, CommClass::leave}) {
+  for (const CommClass part : {CommClass::send, CommClass::recv, CommClass::gather,
+                               CommClass::reduce, CommClass::enter, CommClass::leave}) {
     if (directive::part_name(part) == name) return part;
   }
   return std::nullopt;
@@ -35,12 +37,13 @@ std::optional<directive::CommClass> part_of(std::string_view name) {
 
 }  // namespace
 
-void Evaluator::append_indices(directive::Coordinate& coordinate, std::span<ast::Expr* const> indices, Frame& frame) {
+void Evaluator::append_indices(directive::Coordinate& coordinate,
+                               std::span<ast::Expr* const> indices, Frame& frame) {
   coordinate.all = false;
   const auto append = [&](std::int64_t index, const ast::Expr& expr) {
     if (index < 0 || index > 0x7FFFFFFF) {
-      fail(Code::negative_index, expr.range, frame, "`{}` has index `{}`; indices {}", context_->text(coordinate.name), index,
-           index < 0 ? "count from 0" : "go to 2147483647");
+      fail(Code::negative_index, expr.range, frame, "`{}` has index `{}`; indices {}",
+           context_->text(coordinate.name), index, index < 0 ? "count from 0" : "go to 2147483647");
       return;
     }
     coordinate.indices.push_back(static_cast<std::uint32_t>(index));
@@ -50,8 +53,10 @@ void Evaluator::append_indices(directive::Coordinate& coordinate, std::span<ast:
     if (failed_) return;
     if (const Range* range = value.get<Range>()) {
       if (!step(expr->range, frame, length(value))) return;
-      coordinate.indices.reserve(coordinate.indices.size() + static_cast<std::size_t>(range->size()));
-      for (std::int64_t i = 0; i < range->size() && !failed_; ++i) append(range->begin + i * range->step, *expr);
+      coordinate.indices.reserve(coordinate.indices.size() +
+                                 static_cast<std::size_t>(range->size()));
+      for (std::int64_t i = 0; i < range->size() && !failed_; ++i)
+        append(range->begin + i * range->step, *expr);
     } else if (const Values* list = value.shared<Values>()) {
       for (const Value& element : *list) append(to_int(element), *expr);
     } else {
@@ -63,12 +68,14 @@ void Evaluator::append_indices(directive::Coordinate& coordinate, std::span<ast:
 void Evaluator::append_value(directive::Selector& selector, const Value& value) {
   const directive::Selector* held = value.shared<directive::Selector>();
   if (!held) return;
-  selector.coordinates.insert(selector.coordinates.end(), held->coordinates.begin(), held->coordinates.end());
+  selector.coordinates.insert(selector.coordinates.end(), held->coordinates.begin(),
+                              held->coordinates.end());
   if (held->pass) selector.pass = held->pass;
   if (held->part != directive::CommClass::none) selector.part = held->part;
 }
 
-void Evaluator::append_selector(directive::Selector& selector, const ast::Expr& expr, Frame& frame) {
+void Evaluator::append_selector(directive::Selector& selector, const ast::Expr& expr,
+                                Frame& frame) {
   if (failed_) return;
   switch (expr.kind) {
     case ast::ExprKind::model: return;
@@ -94,19 +101,24 @@ void Evaluator::append_selector(directive::Selector& selector, const ast::Expr& 
       if (failed_) return;
       if (selector.coordinates.empty() || !selector.coordinates.back().all) {
         if (selector.coordinates.empty()) {
-          fail(Code::selector_indexed_twice, expr.range, frame, "`{}` means all work, which has no index", ast::source_text(*index.base))
-              .hint("write `{}`, or index a region in it: `stage[0]`", ast::source_text(*index.base));
+          fail(Code::selector_indexed_twice, expr.range, frame,
+               "`{}` means all work, which has no index", ast::source_text(*index.base))
+              .hint("write `{}`, or index a region in it: `stage[0]`",
+                    ast::source_text(*index.base));
           return;
         }
-        fail(Code::selector_indexed_twice, expr.range, frame, "`{}` has an index already", ast::source_text(*index.base))
+        fail(Code::selector_indexed_twice, expr.range, frame, "`{}` has an index already",
+             ast::source_text(*index.base))
             .hint("write all indices in one bracket: `stage[0, 1]`");
         return;
       }
       // From the name to the closing bracket, if the name is written here.
       directive::Coordinate& indexed = selector.coordinates.back();
       const SourceRange name = context_->locations.range(indexed.loc);
-      const bool written = name.file == expr.range.file && name.begin >= expr.range.begin && name.end <= expr.range.end;
-      indexed.loc = here(written ? SourceRange{name.file, name.begin, expr.range.end} : expr.range, frame);
+      const bool written = name.file == expr.range.file && name.begin >= expr.range.begin &&
+                           name.end <= expr.range.end;
+      indexed.loc =
+          here(written ? SourceRange{name.file, name.begin, expr.range.end} : expr.range, frame);
       append_indices(indexed, index.indices, frame);
       return;
     }
@@ -118,9 +130,11 @@ void Evaluator::append_selector(directive::Selector& selector, const ast::Expr& 
         return;
       }
       directive::Coordinate coordinate;
-      coordinate.rest = field.field.name == "rest" && (selector.coordinates.empty() || !selector.coordinates.back().rest);
+      coordinate.rest = field.field.name == "rest" &&
+                        (selector.coordinates.empty() || !selector.coordinates.back().rest);
       if (coordinate.rest) {
-        coordinate.name = selector.coordinates.empty() ? context_->symbol("model") : selector.coordinates.back().name;
+        coordinate.name = selector.coordinates.empty() ? context_->symbol("model")
+                                                       : selector.coordinates.back().name;
       } else {
         coordinate.name = context_->symbol(field.field.name);
       }
@@ -138,7 +152,8 @@ void Evaluator::append_selector(directive::Selector& selector, const ast::Expr& 
         coordinate.loc = here(part.range, frame);
         for (const directive::Coordinate& earlier : selector.coordinates) {
           if (earlier.name != coordinate.name || earlier.rest) continue;
-          fail(Code::selector_indexed_twice, part.range, frame, "this selector says `{}` twice", part.dimension.name)
+          fail(Code::selector_indexed_twice, part.range, frame, "this selector says `{}` twice",
+               part.dimension.name)
               .related(earlier.loc, "the first one is here")
               .hint("write all indices in one bracket: `{}[0, 1]`", part.dimension.name);
           return;

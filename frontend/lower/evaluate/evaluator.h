@@ -65,7 +65,8 @@ enum class Flow : std::uint8_t { next, returned, failed };
 
 class Evaluator {
  public:
-  Evaluator(const sema::Program& program, Context& context, DiagnosticSink& sink) : program_(&program), context_(&context), sink_(&sink) {}
+  Evaluator(const sema::Program& program, Context& context, DiagnosticSink& sink)
+      : program_(&program), context_(&context), sink_(&sink) {}
 
   const sema::Program& program() const { return *program_; }
   Context& context() { return *context_; }
@@ -103,7 +104,8 @@ class Evaluator {
   std::int64_t to_int(const Value& value) const;
   double to_float(const Value& value) const;
   /// Whether `p[i]` names a coordinate of the axis; reports at the index that gives it when not.
-  bool has_coordinate(const ast::IndexExpr& expr, const ast::Expr& at, std::int64_t index, const AxisValue& axis, Frame& frame);
+  bool has_coordinate(const ast::IndexExpr& expr, const ast::Expr& at, std::int64_t index,
+                      const AxisValue& axis, Frame& frame);
   /// The elements of a list or range; a lone value is a list of one. They count as steps: none, and
   /// a diagnostic, past the bound.
   Values elements(const Value& value, SourceRange range, const Frame& frame);
@@ -111,18 +113,25 @@ class Evaluator {
   // ---- places and failures
   LocId here(SourceRange range, const Frame& frame);
   template <typename... Args>
-  DiagnosticBuilder fail(Code code, SourceRange range, const Frame& frame, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
+  DiagnosticBuilder fail(Code code, SourceRange range, const Frame& frame,
+                         MessagePattern<std::type_identity_t<Args>...> pattern,
+                         const Args&... args) {
     return fail_at(code, here(range, frame), pattern, args...);
   }
   template <typename... Args>
-  DiagnosticBuilder fail_at(Code code, LocId loc, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
+  DiagnosticBuilder fail_at(Code code, LocId loc,
+                            MessagePattern<std::type_identity_t<Args>...> pattern,
+                            const Args&... args) {
     DiagnosticBuilder builder = sink_for(code, loc).report(code, loc, pattern, args...);
-    if (claim) builder.related(claim_loc, "in the order of `{}`", print(*claim, *mesh, context_->symbols));
+    if (claim)
+      builder.related(claim_loc, "in the order of `{}`", print(*claim, *mesh, context_->symbols));
     return builder;
   }
   /// Reports a warning, once per code and place. Does not fail.
   template <typename... Args>
-  DiagnosticBuilder warn(Code code, SourceRange range, const Frame& frame, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
+  DiagnosticBuilder warn(Code code, SourceRange range, const Frame& frame,
+                         MessagePattern<std::type_identity_t<Args>...> pattern,
+                         const Args&... args) {
     const LocId loc = here(range, frame);
     if (first_warning(code, loc)) return sink_->report(code, loc, pattern, args...);
     unread_.emplace(context_->locations);
@@ -206,7 +215,8 @@ class Evaluator {
   /// The loop is running in the scope.
   class Running {
    public:
-    Running(Evaluator& evaluator, SourceRange bounds, const Frame& frame, std::uint64_t rounds) : loops_(evaluator.loops_) {
+    Running(Evaluator& evaluator, SourceRange bounds, const Frame& frame, std::uint64_t rounds)
+        : loops_(evaluator.loops_) {
       loops_.push_back({bounds, frame.caller, rounds, 0});
     }
     ~Running() { loops_.pop_back(); }
@@ -221,7 +231,8 @@ class Evaluator {
   bool step_elements(const Value& value, SourceRange range, const Frame& frame);
   /// Each iteration is at least one step, so a loop that is too long and cannot end earlier is
   /// refused before it runs: true, and a diagnostic.
-  bool too_many_rounds(std::uint64_t rounds, const ast::Block& body, SourceRange range, const Frame& frame);
+  bool too_many_rounds(std::uint64_t rounds, const ast::Block& body, SourceRange range,
+                       const Frame& frame);
   bool out_of_steps(SourceRange range, const Frame& frame, std::uint64_t count);
   Value eval_node(const ast::Expr& expr, Frame& frame);
   Value eval_name(const ast::NameExpr& expr, Frame& frame);
@@ -230,17 +241,21 @@ class Evaluator {
   Value eval_comprehension(const ast::ComprehensionExpr& expr, Frame& frame);
   Value eval_unary(const ast::UnaryExpr& expr, Frame& frame);
   Value eval_binary(const ast::BinaryExpr& expr, Frame& frame);
-  Value eval_compare(const ast::BinaryExpr& expr, const Value& left, const Value& right, Frame& frame);
-  Value arithmetic(const ast::BinaryExpr& expr, const Value& left, const Value& right, Frame& frame);
+  Value eval_compare(const ast::BinaryExpr& expr, const Value& left, const Value& right,
+                     Frame& frame);
+  Value arithmetic(const ast::BinaryExpr& expr, const Value& left, const Value& right,
+                   Frame& frame);
   Value eval_index(const ast::IndexExpr& expr, Frame& frame);
-  bool in_range(const ast::IndexExpr& expr, const ast::Expr& at, std::int64_t index, std::int64_t size, std::string_view described, Frame& frame);
+  bool in_range(const ast::IndexExpr& expr, const ast::Expr& at, std::int64_t index,
+                std::int64_t size, std::string_view described, Frame& frame);
   Value eval_call(const ast::CallExpr& expr, Frame& frame);
   Value eval_builtin(const ast::CallExpr& expr, Frame& frame);
   Value eval_builtin_value(sema::Builtin id);
   Value eval_setting_call(sema::Builtin id, const ast::CallExpr& expr, Frame& frame);
   void append_selector(directive::Selector& selector, const ast::Expr& expr, Frame& frame);
   void append_value(directive::Selector& selector, const Value& value);
-  void append_indices(directive::Coordinate& coordinate, std::span<ast::Expr* const> indices, Frame& frame);
+  void append_indices(directive::Coordinate& coordinate, std::span<ast::Expr* const> indices,
+                      Frame& frame);
   Flow execute(const ast::Stmt& stmt, Frame& frame);
   Flow execute_node(const ast::Stmt& stmt, Frame& frame);
   void execute_let(const ast::LetStmt& let, Frame& frame);
@@ -269,13 +284,13 @@ class Evaluator {
   const ast::Expr* returning_ = nullptr;
   std::uint64_t steps_ = 0;
   std::uint32_t nesting_ = 0;
-  std::uint32_t functions_ = 0;  // being run
+  std::uint32_t functions_ = 0;              // being run
   const sema::Function* running_ = nullptr;  // the innermost of them
   bool failed_ = false;
   bool broken_ = false;
   std::vector<Loop> loops_;  // those that are running, the innermost last
-  bool exhausted_ = false;  // a bound on steps or nesting was passed
-  bool abandons_ = false;   // a requirement of the function being run failed
+  bool exhausted_ = false;   // a bound on steps or nesting was passed
+  bool abandons_ = false;    // a requirement of the function being run failed
   const ast::Stmt* failed_requirement_ = nullptr;
   std::set<std::pair<Code, SourceRange>> reported_, warned_;
   std::size_t not_shown_ = 0;

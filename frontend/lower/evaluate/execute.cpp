@@ -29,7 +29,8 @@ Flow Evaluator::execute(const ast::Stmt& stmt, Frame& frame) {
     return Flow::failed;
   }
   if (nesting_ == kMaxNesting) {
-    fail(Code::calls_too_deep, stmt.range, frame, "more than {} expressions and statements are inside each other here", kMaxNesting)
+    fail(Code::calls_too_deep, stmt.range, frame,
+         "more than {} expressions and statements are inside each other here", kMaxNesting)
         .hint("calls count too, three levels each: write a long chain of calls as a loop");
     return Flow::failed;
   }
@@ -47,7 +48,8 @@ Flow Evaluator::execute_node(const ast::Stmt& stmt, Frame& frame) {
     case ast::StmtKind::let: execute_let(cast<ast::LetStmt>(stmt), frame); break;
     case ast::StmtKind::var: {
       const auto& var = cast<ast::VarStmt>(stmt);
-      Value value = convert(eval(*var.value, frame), sema::Type::from_bits(var.type), var.value->range, frame);
+      Value value = convert(eval(*var.value, frame), sema::Type::from_bits(var.type),
+                            var.value->range, frame);
       frame.slots[var.name.binding] = std::move(value);
       break;
     }
@@ -57,7 +59,8 @@ Flow Evaluator::execute_node(const ast::Stmt& stmt, Frame& frame) {
       const auto& loop = cast<ast::ForStmt>(stmt);
       return behind_loop(stmt, execute_for(loop.bindings, *loop.body, frame), frame);
     }
-    case ast::StmtKind::repeat: return behind_loop(stmt, execute_repeat(cast<ast::RepeatStmt>(stmt), frame), frame);
+    case ast::StmtKind::repeat:
+      return behind_loop(stmt, execute_repeat(cast<ast::RepeatStmt>(stmt), frame), frame);
     case ast::StmtKind::conditional: {
       const auto& conditional = cast<ast::IfStmt>(stmt);
       for (const ast::Branch& branch : conditional.branches) {
@@ -85,7 +88,8 @@ Flow Evaluator::execute_node(const ast::Stmt& stmt, Frame& frame) {
     case ast::StmtKind::directive:
     case ast::StmtKind::order: schedule->directive(stmt, frame); break;
     case ast::StmtKind::setting:
-      machine != nullptr ? machine->line(cast<ast::SettingStmt>(stmt), frame) : schedule->directive(stmt, frame);
+      machine != nullptr ? machine->line(cast<ast::SettingStmt>(stmt), frame)
+                         : schedule->directive(stmt, frame);
       break;
     case ast::StmtKind::error: set_failed(); break;
   }
@@ -102,18 +106,21 @@ void Evaluator::execute_let(const ast::LetStmt& let, Frame& frame) {
   const Values values = elements(value, let.value->range, frame);
   if (failed_) return;
   if (values.size() != let.names.size()) {
-    fail(Code::wrong_number_of_values, let.value->range, frame, "{} names are given {}", let.names.size(), counted(values.size(), "value"));
+    fail(Code::wrong_number_of_values, let.value->range, frame, "{} names are given {}",
+         let.names.size(), counted(values.size(), "value"));
     return;
   }
   for (std::size_t i = 0; i < values.size(); ++i) frame.slots[let.names[i].binding] = values[i];
 }
 
 void Evaluator::execute_assign(const ast::AssignStmt& assign, Frame& frame) {
-  Value value = convert(eval(*assign.value, frame), sema::Type::from_bits(assign.type), assign.value->range, frame);
+  Value value = convert(eval(*assign.value, frame), sema::Type::from_bits(assign.type),
+                        assign.value->range, frame);
   frame.slots[assign.name.binding] = std::move(value);
 }
 
-bool Evaluator::too_many_rounds(std::uint64_t rounds, const ast::Block& body, SourceRange range, const Frame& frame) {
+bool Evaluator::too_many_rounds(std::uint64_t rounds, const ast::Block& body, SourceRange range,
+                                const Frame& frame) {
   if (rounds <= kMaxSteps - steps_ || may_return(body)) return false;
   return !step(range, frame, rounds);
 }
@@ -122,7 +129,8 @@ Flow Evaluator::behind_loop(const ast::Stmt& loop, Flow flow, Frame& frame) {
   if (flow != Flow::next || observations == nullptr || rank == nullptr) return flow;
   for (Observations::Left& left : observations->left_behind(loop.range)) {
     const auto& cursor = *cast<ast::NameExpr>(left.op->operand);
-    if (frame.slots[cursor.target].get<CursorValue>() != nullptr) Observations::note_left(left, rank->left(*left.op, frame));
+    if (frame.slots[cursor.target].get<CursorValue>() != nullptr)
+      Observations::note_left(left, rank->left(*left.op, frame));
   }
   return flow;
 }
@@ -131,11 +139,13 @@ Flow Evaluator::execute_repeat(const ast::RepeatStmt& repeat, Frame& frame) {
   const std::int64_t count = eval_int(*repeat.count, frame);
   if (failed_) return Flow::failed;
   if (count < 0) {
-    fail(Code::negative_repeat, repeat.count->range, frame, "`repeat` is given `{}`, which is negative", count)
+    fail(Code::negative_repeat, repeat.count->range, frame,
+         "`repeat` is given `{}`, which is negative", count)
         .hint("write `max({}, 0)` to repeat nothing then", ast::source_text(*repeat.count));
     return Flow::failed;
   }
-  if (too_many_rounds(static_cast<std::uint64_t>(count), *repeat.body, repeat.count->range, frame)) return Flow::failed;
+  if (too_many_rounds(static_cast<std::uint64_t>(count), *repeat.body, repeat.count->range, frame))
+    return Flow::failed;
   Running loop(*this, repeat.count->range, frame, static_cast<std::uint64_t>(count));
   for (std::int64_t i = 0; i < count; ++i) {
     loop.next();
@@ -147,7 +157,8 @@ Flow Evaluator::execute_repeat(const ast::RepeatStmt& repeat, Frame& frame) {
   return failed_ ? Flow::failed : Flow::next;
 }
 
-Flow Evaluator::execute_for(std::span<const ast::Binding> bindings, const ast::Block& body, Frame& frame) {
+Flow Evaluator::execute_for(std::span<const ast::Binding> bindings, const ast::Block& body,
+                            Frame& frame) {
   if (bindings.empty()) return execute(body, frame);
   const ast::Binding& binding = bindings[0];
   const Value values = eval(*binding.values, frame);
@@ -161,9 +172,12 @@ Flow Evaluator::execute_for(std::span<const ast::Binding> bindings, const ast::B
     return execute_for(bindings.subspan(1), body, frame);
   };
   if (const Range* range = values.get<Range>()) {
-    if (too_many_rounds(static_cast<std::uint64_t>(range->size()), body, binding.values->range, frame)) return Flow::failed;
+    if (too_many_rounds(static_cast<std::uint64_t>(range->size()), body, binding.values->range,
+                        frame))
+      return Flow::failed;
     for (std::int64_t i = 0; i < range->size(); ++i) {
-      if (const Flow flow = once(Value(range->begin + i * range->step)); flow != Flow::next) return flow;
+      if (const Flow flow = once(Value(range->begin + i * range->step)); flow != Flow::next)
+        return flow;
     }
     return Flow::next;
   }
@@ -198,7 +212,8 @@ Flow Evaluator::execute_require(const ast::RequireStmt& stmt, Frame& frame) {
   // own.
   const auto holds = [&](const auto& self, const ast::Expr& part) -> bool {
     const auto* both = llvm::dyn_cast<ast::BinaryExpr>(&part);
-    if (both != nullptr && both->op == ast::BinaryOp::logical_and) return self(self, *both->left) && self(self, *both->right);
+    if (both != nullptr && both->op == ast::BinaryOp::logical_and)
+      return self(self, *both->left) && self(self, *both->right);
     const Value condition = eval(part, frame);
     if (failed_) return false;
     const MeasureTest* test = condition.shared<MeasureTest>();
@@ -244,16 +259,23 @@ void Evaluator::require_failed(const ast::RequireStmt& stmt, Frame& frame) {
     const Value value = eval(*operand, frame);
     if (failed_ || value.none()) continue;
     if (!values.empty()) values += ", ";
-    values += "`" + ast::source_text(*operand) + "` is " + (value.get<AxisValue>() ? std::to_string(to_int(value)) : describe(value));
+    values += "`" + ast::source_text(*operand) + "` is " +
+              (value.get<AxisValue>() ? std::to_string(to_int(value)) : describe(value));
   }
   const std::string condition = ast::source_text(*stmt.condition);
   const std::string suffix = values.empty() ? std::string() : " (" + values + ")";
-  const std::string message = stmt.message ? std::string(stmt.message->value) + ": " : std::string();
-  DiagnosticBuilder report = fail(Code::requirement_not_met, stmt.condition->range, frame, "{}`{}` does not hold{}", message, condition, suffix);
-  if (const LocId placement = rank != nullptr ? schedule->held_beside() : LocId(); placement.valid()) {
+  const std::string message =
+      stmt.message ? std::string(stmt.message->value) + ": " : std::string();
+  DiagnosticBuilder report = fail(Code::requirement_not_met, stmt.condition->range, frame,
+                                  "{}`{}` does not hold{}", message, condition, suffix);
+  if (const LocId placement = rank != nullptr ? schedule->held_beside() : LocId();
+      placement.valid()) {
     report.related(placement, "the order follows this placement")
-        .hint("place the stages so that it holds, or write an `order` beside the call: it replaces the schedule's own");
-  } else if (const std::string sizes = rank == nullptr && order == nullptr ? legal_sizes(frame) : std::string(); !sizes.empty()) {
+        .hint(
+            "place the stages so that it holds, or write an `order` beside the call: it replaces the schedule's own");
+  } else if (const std::string sizes =
+                 rank == nullptr && order == nullptr ? legal_sizes(frame) : std::string();
+             !sizes.empty()) {
     report.hint("the nearest that `{}` accepts: {}", running_->name(), sizes);
   }
 }
@@ -263,7 +285,8 @@ std::string Evaluator::legal_sizes(const Frame& frame) const {
   std::vector<std::optional<std::int64_t>> given;
   for (std::size_t i = 0; i < running_->params.size(); ++i) {
     const sema::Type type = running_->params[i];
-    const bool size = (type.is(sema::TypeKind::integer) || type.is(sema::TypeKind::axis)) && !frame.slots[i].none();
+    const bool size = (type.is(sema::TypeKind::integer) || type.is(sema::TypeKind::axis)) &&
+                      !frame.slots[i].none();
     given.push_back(size ? std::optional(to_int(frame.slots[i])) : std::nullopt);
   }
   return nearest_legal_sizes(*running_, given);

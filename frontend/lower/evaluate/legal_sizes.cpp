@@ -66,28 +66,35 @@ class Sizes {
   void add_together(std::vector<std::string>& found) const {
     for (std::int64_t distance = 2; distance <= kFarTogether && found.empty(); ++distance) {
       for (std::size_t a = 0; a < used_.size(); ++a) {
-        for (std::size_t b = a + 1; b < used_.size(); ++b) add_pairs(used_[a], used_[b], distance, found);
+        for (std::size_t b = a + 1; b < used_.size(); ++b)
+          add_pairs(used_[a], used_[b], distance, found);
       }
     }
   }
 
-  void add_pairs(std::size_t a, std::size_t b, std::int64_t distance, std::vector<std::string>& found) const {
+  void add_pairs(std::size_t a, std::size_t b, std::int64_t distance,
+                 std::vector<std::string>& found) const {
     for (std::int64_t of_a = 1; of_a < distance; ++of_a) {
       for (const std::int64_t first : {*given_[a] - of_a, *given_[a] + of_a}) {
-        for (const std::int64_t second : {*given_[b] - (distance - of_a), *given_[b] + (distance - of_a)}) {
-          if (first >= 1 && second >= 1 && hold(with({{a, first}, {b, second}}))) found.push_back(text(a, first) + " with " + text(b, second));
+        for (const std::int64_t second :
+             {*given_[b] - (distance - of_a), *given_[b] + (distance - of_a)}) {
+          if (first >= 1 && second >= 1 && hold(with({{a, first}, {b, second}})))
+            found.push_back(text(a, first) + " with " + text(b, second));
         }
       }
     }
   }
 
-  std::string text(std::size_t param, std::int64_t value) const { return "`" + std::string(params()[param].name.name) + "` = " + std::to_string(value); }
+  std::string text(std::size_t param, std::int64_t value) const {
+    return "`" + std::string(params()[param].name.name) + "` = " + std::to_string(value);
+  }
 
   static std::string joined(const std::vector<std::string>& found) {
     constexpr std::size_t kShown = 6;
     const std::size_t count = std::min(found.size(), kShown);
     std::string text;
-    for (std::size_t i = 0; i < count; ++i) text += (i == 0 ? "" : i + 1 < count ? ", " : " or ") + found[i];
+    for (std::size_t i = 0; i < count; ++i)
+      text += (i == 0 ? "" : i + 1 < count ? ", " : " or ") + found[i];
     return text;
   }
 
@@ -140,7 +147,8 @@ class Sizes {
       case ast::ExprKind::name: return local(llvm::cast<ast::NameExpr>(expr), slots);
       case ast::ExprKind::number: {
         const auto& literal = llvm::cast<ast::NumberExpr>(expr);
-        return literal.is_integer && literal.unit == ast::Unit::none ? Number(literal.integer) : std::nullopt;
+        return literal.is_integer && literal.unit == ast::Unit::none ? Number(literal.integer)
+                                                                     : std::nullopt;
       }
       case ast::ExprKind::boolean: return llvm::cast<ast::BoolExpr>(expr).value;
       case ast::ExprKind::unary: {
@@ -148,7 +156,8 @@ class Sizes {
         const Number operand = number(*unary.operand, slots);
         if (!operand) return std::nullopt;
         if (unary.op == ast::UnaryOp::logical_not) return *operand == 0;
-        return *operand == std::numeric_limits<std::int64_t>::min() ? std::nullopt : Number(-*operand);
+        return *operand == std::numeric_limits<std::int64_t>::min() ? std::nullopt
+                                                                    : Number(-*operand);
       }
       case ast::ExprKind::conditional: {
         const auto& choice = llvm::cast<ast::ConditionalExpr>(expr);
@@ -165,7 +174,8 @@ class Sizes {
   Number local(const ast::NameExpr& name, const Slots& slots) const {
     if (name.referent != ast::Referent::local || name.target >= slots.size()) return std::nullopt;
     const bool param = read_ != nullptr && name.target < params().size() && slots[name.target];
-    if (param && std::find(read_->begin(), read_->end(), name.target) == read_->end()) read_->push_back(name.target);
+    if (param && std::find(read_->begin(), read_->end(), name.target) == read_->end())
+      read_->push_back(name.target);
     return slots[name.target];
   }
 
@@ -175,13 +185,17 @@ class Sizes {
     if (!left || !right) return std::nullopt;
     std::int64_t result = 0;
     const auto floored = [&]() -> Number {
-      if (*right == 0 || (*left == std::numeric_limits<std::int64_t>::min() && *right == -1)) return std::nullopt;
+      if (*right == 0 || (*left == std::numeric_limits<std::int64_t>::min() && *right == -1))
+        return std::nullopt;
       return *left / *right - (*left % *right != 0 && (*left < 0) != (*right < 0) ? 1 : 0);
     };
     switch (expr.op) {
-      case ast::BinaryOp::multiply: return __builtin_mul_overflow(*left, *right, &result) ? std::nullopt : Number(result);
-      case ast::BinaryOp::add: return __builtin_add_overflow(*left, *right, &result) ? std::nullopt : Number(result);
-      case ast::BinaryOp::subtract: return __builtin_sub_overflow(*left, *right, &result) ? std::nullopt : Number(result);
+      case ast::BinaryOp::multiply:
+        return __builtin_mul_overflow(*left, *right, &result) ? std::nullopt : Number(result);
+      case ast::BinaryOp::add:
+        return __builtin_add_overflow(*left, *right, &result) ? std::nullopt : Number(result);
+      case ast::BinaryOp::subtract:
+        return __builtin_sub_overflow(*left, *right, &result) ? std::nullopt : Number(result);
       case ast::BinaryOp::divide: return floored();
       case ast::BinaryOp::remainder: {
         const Number quotient = floored();
@@ -223,6 +237,9 @@ class Sizes {
 
 }  // namespace
 
-std::string nearest_legal_sizes(const sema::Function& function, const std::vector<std::optional<std::int64_t>>& given) { return Sizes(function, given).nearest(); }
+std::string nearest_legal_sizes(const sema::Function& function,
+                                const std::vector<std::optional<std::int64_t>>& given) {
+  return Sizes(function, given).nearest();
+}
 
 }  // namespace piper::lower

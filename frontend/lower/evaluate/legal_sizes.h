@@ -16,6 +16,7 @@ namespace piper::lower {
 /// values of one parameter (axes last), then of two; a parameter that has its default follows. A
 /// size is accepted if every `require` of the body holds that uses only such parameters. "`m` = 4,
 /// `m` = 8 or `group` = 5"; empty if all hold, or if no near sizes hold.
-std::string nearest_legal_sizes(const sema::Function& function, const std::vector<std::optional<std::int64_t>>& given);
+std::string nearest_legal_sizes(const sema::Function& function,
+                                const std::vector<std::optional<std::int64_t>>& given);
 
 }  // namespace piper::lower

@@ -53,7 +53,8 @@ class Observations {
   Observations(FileId file, SourceRange asked) : file_(file), asked_(Asked{asked}) {}
 
   /// `model`: the graph of the value's tensors; null where there is none.
-  void note(SourceRange range, const Value& value, const directive::Surroundings& around, const tensor::Graph* model);
+  void note(SourceRange range, const Value& value, const directive::Surroundings& around,
+            const tensor::Graph* model);
   const std::optional<Asked>& asked() const { return asked_; }
   /// Null: it was not evaluated.
   const Seen* of(SourceRange range) const;

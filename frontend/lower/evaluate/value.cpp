@@ -54,7 +54,9 @@ std::string describe(const Value& value) {
           [](CursorValue) -> std::string { return "a cursor"; },
           [](MeasureValue) -> std::string { return "a measure"; },
           [](tensor::DType v) { return std::string(tensor::dtype_name(v)); },
-          [](directive::Platform v) -> std::string { return directive::kPlatformNames[static_cast<std::size_t>(v)]; },
+          [](directive::Platform v) -> std::string {
+            return directive::kPlatformNames[static_cast<std::size_t>(v)];
+          },
           [](const Processor* v) -> std::string { return v->name; },
           [](const Shared<std::string>& v) { return "\"" + *v + "\""; },
           [](const Shared<Values>& v) { return "a list of " + std::to_string(v->size()); },

@@ -64,7 +64,7 @@ struct CursorValue {
 
 /// A weight gradient that was postponed (`BI`) and not run when its rank ended.
 struct PendingGradient {
-  directive::OrderOp op;  // coordinates lie in the order's table
+  directive::OrderOp op;   // coordinates lie in the order's table
   std::uint32_t rank = 0;  // position in Order::ranks
 };
 
@@ -78,10 +78,12 @@ template <typename T>
 using Shared = std::shared_ptr<const T>;
 
 struct Value {
-  using Payload = std::variant<std::monostate, std::int64_t, double, bool, ByteCount, Range, AxisValue, DeviceSetId, TensorValue, CursorValue, MeasureValue,
-                               tensor::DType, directive::Platform, const Processor*, Shared<std::string>, Shared<Values>, Shared<directive::Selector>, Shared<OrderValue>,
-                               Shared<tensor::Init>, Shared<directive::LearningRate>, Shared<directive::Optimizer>, Shared<directive::Data>,
-                               Shared<MeasureTest>, Shared<MachineDevice>, Shared<MachineLink>>;
+  using Payload = std::variant<
+      std::monostate, std::int64_t, double, bool, ByteCount, Range, AxisValue, DeviceSetId,
+      TensorValue, CursorValue, MeasureValue, tensor::DType, directive::Platform, const Processor*,
+      Shared<std::string>, Shared<Values>, Shared<directive::Selector>, Shared<OrderValue>,
+      Shared<tensor::Init>, Shared<directive::LearningRate>, Shared<directive::Optimizer>,
+      Shared<directive::Data>, Shared<MeasureTest>, Shared<MachineDevice>, Shared<MachineLink>>;
   Payload payload;
 
   Value() = default;
@@ -91,7 +93,9 @@ struct Value {
 
   bool none() const { return std::holds_alternative<std::monostate>(payload); }
   template <typename T>
-  const T* get() const { return std::get_if<T>(&payload); }
+  const T* get() const {
+    return std::get_if<T>(&payload);
+  }
   /// The shared object of that type, or null.
   template <typename T>
   const T* shared() const {
@@ -101,7 +105,9 @@ struct Value {
 };
 
 template <typename T>
-Value share(T value) { return Value(Shared<T>(std::make_shared<T>(std::move(value)))); }
+Value share(T value) {
+  return Value(Shared<T>(std::make_shared<T>(std::move(value))));
+}
 
 /// The object that `share` made: itself if this value is its only holder, else a copy.
 template <typename T>

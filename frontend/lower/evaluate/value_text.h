@@ -13,6 +13,7 @@ namespace piper::lower {
 /// `model`: the graph of the value's tensors; null where there is none. Long lists are shortened to
 /// the first elements and the number of the others. Values without a source form are in words, as
 /// by `describe`.
-std::string value_text(const Value& value, const directive::Surroundings& around, const tensor::Graph* model);
+std::string value_text(const Value& value, const directive::Surroundings& around,
+                       const tensor::Graph* model);
 
 }  // namespace piper::lower

@@ -10,7 +10,9 @@ using llvm::cast;
 using tensor::Built;
 using tensor::Op;
 
-ModelBuilder::ModelBuilder(Evaluator& evaluator, tensor::Graph& graph, const directive::Settings& settings, tensor::DType own_dtype, bool data_failed)
+ModelBuilder::ModelBuilder(Evaluator& evaluator, tensor::Graph& graph,
+                           const directive::Settings& settings, tensor::DType own_dtype,
+                           bool data_failed)
     : state_(std::make_unique<State>(evaluator, graph, settings, own_dtype, data_failed)) {}
 ModelBuilder::~ModelBuilder() = default;
 
@@ -26,7 +28,9 @@ bool ModelBuilder::build(const ast::CallExpr& expr, Frame& frame) {
   state_->calls.pop_back();
   if (evaluator.broken()) return false;
   if (!state_->graph.losses.empty()) return true;
-  evaluator.fail(Code::model_without_loss, function.syntax->name.range, callee, "the model `{}` has no loss, so there is nothing to train", function.name())
+  evaluator
+      .fail(Code::model_without_loss, function.syntax->name.range, callee,
+            "the model `{}` has no loss, so there is nothing to train", function.name())
       .hint("add `loss cross_entropy(logits, targets)` or another value per sample");
   return false;
 }
@@ -42,13 +46,15 @@ Value ModelBuilder::call(const sema::Function& function, const ast::CallExpr& ex
   const std::string name(function.name());
   const std::uint32_t index = state_->calls.back().counters[name]++;
   inner.path = state_->calls.back().path + name + "." + std::to_string(index) + ".";
-  inner.region = state_->graph.regions.child(state_->calls.back().region, evaluator.context().symbol(name), index);
+  inner.region = state_->graph.regions.child(state_->calls.back().region,
+                                             evaluator.context().symbol(name), index);
   state_->calls.push_back(std::move(inner));
   state_->bind_shapes(function, expr, callee, frame);
   if (!evaluator.failed()) evaluator.bind_defaults(function, expr, callee);
   Value result = evaluator.failed() ? Value() : evaluator.run(function, callee);
   if (!evaluator.failed() && !result.none()) result = state_->returned(function, result, callee);
-  if (evaluator.failed() || (result.none() && evaluator.broken())) result = state_->stand_in(function, callee);
+  if (evaluator.failed() || (result.none() && evaluator.broken()))
+    result = state_->stand_in(function, callee);
   state_->calls.pop_back();
   return result;
 }
@@ -71,9 +77,12 @@ void ModelBuilder::input(const ast::InputStmt& stmt, Frame& frame) {
   Evaluator& evaluator = state_->evaluator;
   if (state_->data_failed) return evaluator.set_failed();
   if (!state_->settings.data) {
-    evaluator.fail(Code::data_missing, stmt.range, frame, "the model reads inputs, and the train has no `data`")
+    evaluator
+        .fail(Code::data_missing, stmt.range, frame,
+              "the model reads inputs, and the train has no `data`")
         .related(state_->settings.loc, "the train")
-        .hint("add `data: bytes(\"corpus.txt\", batch: 32, seq: 128)` or `data: synthetic(batch: 32)`");
+        .hint(
+            "add `data: bytes(\"corpus.txt\", batch: 32, seq: 128)` or `data: synthetic(batch: 32)`");
     return;
   }
   for (const ast::Param& param : stmt.inputs) {
@@ -83,7 +92,8 @@ void ModelBuilder::input(const ast::InputStmt& stmt, Frame& frame) {
       continue;
     }
     if (!state_->fits(*type)) {
-      evaluator.fail(Code::tensor_too_large, param.range, frame, "the input `{}` has more than 2^48 elements", param.name.name);
+      evaluator.fail(Code::tensor_too_large, param.range, frame,
+                     "the input `{}` has more than 2^48 elements", param.name.name);
       if (!evaluator.resume()) return;
       continue;
     }
@@ -108,7 +118,8 @@ void ModelBuilder::weight(const ast::WeightStmt& stmt, Frame& frame) {
   }
 }
 
-Value ModelBuilder::State::weight(const ast::WeightDecl& decl, const tensor::Init& init, Frame& frame) {
+Value ModelBuilder::State::weight(const ast::WeightDecl& decl, const tensor::Init& init,
+                                  Frame& frame) {
   tensor::Type type;
   type.dtype = settings.dtype;
   for (const ast::Dim& dim : decl.dims) {
@@ -119,20 +130,24 @@ Value ModelBuilder::State::weight(const ast::WeightDecl& decl, const tensor::Ini
     const std::int64_t extent = evaluator.to_int(size);
     size = Value(extent);
     if (extent < 1) {
-      evaluator.fail(Code::extent_not_positive, dim.range, frame, "dimension `{}` of weight `{}` has extent `{}`; it must be at least 1", dim.name.name,
-                     decl.name.name, extent);
+      evaluator.fail(Code::extent_not_positive, dim.range, frame,
+                     "dimension `{}` of weight `{}` has extent `{}`; it must be at least 1",
+                     dim.name.name, decl.name.name, extent);
       size = Value();
       return {};
     }
     type.dims.push_back({evaluator.context().symbol(dim.name.name), extent, false});
   }
   if (!fits(type)) {
-    evaluator.fail(Code::tensor_too_large, decl.range, frame, "the weight `{}` has more than 2^48 elements", decl.name.name);
+    evaluator.fail(Code::tensor_too_large, decl.range, frame,
+                   "the weight `{}` has more than 2^48 elements", decl.name.name);
     return {};
   }
   const std::string name = calls.back().path + std::string(decl.name.name);
   if (!weights.insert(name).second) {
-    evaluator.fail(Code::weight_declared_twice, decl.name.range, frame, "the weight `{}` is declared a second time in one call", name)
+    evaluator
+        .fail(Code::weight_declared_twice, decl.name.range, frame,
+              "the weight `{}` is declared a second time in one call", name)
         .hint("put what is repeated into a model of its own: each call has its own weights");
     return {};
   }
@@ -147,19 +162,24 @@ void ModelBuilder::loss(const ast::LossStmt& stmt, Frame& frame) {
   const tensor::ValueId elements = value.get<TensorValue>()->id;
   const tensor::Type& type = state_->graph.type(elements);
   if (type.samples() == nullptr || !tensor::is_floating(type.dtype)) {
-    evaluator.fail(Code::loss_without_samples, stmt.value->range, frame, "a loss is a value per sample, and this is `{}`",
-                   state_->show(type))
-        .hint("a loss has the dimension `batch` and a floating type; it is averaged over all its elements");
+    evaluator
+        .fail(Code::loss_without_samples, stmt.value->range, frame,
+              "a loss is a value per sample, and this is `{}`", state_->show(type))
+        .hint(
+            "a loss has the dimension `batch` and a floating type; it is averaged over all its elements");
     return;
   }
   // The sum is in the region of its elements, so that a `place` of that region places the loss.
   const tensor::NodeId maker = state_->graph.value(elements).def;
-  state_->place(stmt.range, frame, maker.valid() ? state_->graph.node(maker).region : state_->calls.back().region);
+  state_->place(stmt.range, frame,
+                maker.valid() ? state_->graph.node(maker).region : state_->calls.back().region);
   ModelCall& call = state_->calls.back();
-  const Built built = state_->build.loss(call.path + "loss." + std::to_string(call.counters["loss"]++), elements);
+  const Built built =
+      state_->build.loss(call.path + "loss." + std::to_string(call.counters["loss"]++), elements);
   if (!built) {
     evaluator.fail(Code::ignored_elements_mixed, stmt.value->range, frame, "{}", built.error)
-        .hint("give this `cross_entropy` a `loss` of its own, at most multiplied or divided by weights; several losses add up");
+        .hint(
+            "give this `cross_entropy` a `loss` of its own, at most multiplied or divided by weights; several losses add up");
   }
 }
 
@@ -169,10 +189,12 @@ void ModelBuilder::loss(const ast::LossStmt& stmt, Frame& frame) {
 Value ModelBuilder::negate(const ast::UnaryExpr& expr, const Value& operand, Frame& frame) {
   state_->place(expr.range, frame);
   state_->build.called(ast::op_text(expr.op));
-  return state_->check(state_->build.unary(Op::neg, operand.get<TensorValue>()->id), expr.range, frame);
+  return state_->check(state_->build.unary(Op::neg, operand.get<TensorValue>()->id), expr.range,
+                       frame);
 }
 
-Value ModelBuilder::binary(const ast::BinaryExpr& expr, const Value& left, const Value& right, Frame& frame) {
+Value ModelBuilder::binary(const ast::BinaryExpr& expr, const Value& left, const Value& right,
+                           Frame& frame) {
   Evaluator& evaluator = state_->evaluator;
   state_->place(expr.range, frame);
   tensor::Builder& build = state_->build;
@@ -211,7 +233,8 @@ Value ModelBuilder::binary(const ast::BinaryExpr& expr, const Value& left, const
     case ast::BinaryOp::divide:
       if (a) {
         if (number == 0) {
-          evaluator.fail(Code::division_by_zero, expr.right->range, frame, "a tensor is divided by 0");
+          evaluator.fail(Code::division_by_zero, expr.right->range, frame,
+                         "a tensor is divided by 0");
           return {};
         }
         built = build.scale(x, 1 / number);

@@ -20,7 +20,8 @@ class ModelBuilder {
   /// Extents of inputs come from `settings.data`, the element type of `tensor[..]` from
   /// `settings.dtype`, which also replaces `own_dtype`, the train's, if the model writes that out.
   /// With `data_failed` inputs have no values.
-  ModelBuilder(Evaluator& evaluator, tensor::Graph& graph, const directive::Settings& settings, tensor::DType own_dtype, bool data_failed);
+  ModelBuilder(Evaluator& evaluator, tensor::Graph& graph, const directive::Settings& settings,
+               tensor::DType own_dtype, bool data_failed);
   ~ModelBuilder();
 
   /// Runs the outermost model of a train. False, and a diagnostic, when extents of its inputs are

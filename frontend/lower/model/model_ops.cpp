@@ -32,9 +32,13 @@ std::optional<Op> unary_op(Builtin id) {
 }
 
 /// The class of ignored targets; nothing after a failure.
-std::optional<std::int32_t> ignored_class(Evaluator& evaluator, std::int64_t number, SourceRange range, const Frame& frame) {
-  if (number >= std::numeric_limits<std::int32_t>::min() && number <= std::numeric_limits<std::int32_t>::max()) return static_cast<std::int32_t>(number);
-  evaluator.fail(Code::setting_out_of_range, range, frame, "`ignore` of `cross_entropy` is `{}`; it must fit into 32 bits", number);
+std::optional<std::int32_t> ignored_class(Evaluator& evaluator, std::int64_t number,
+                                          SourceRange range, const Frame& frame) {
+  if (number >= std::numeric_limits<std::int32_t>::min() &&
+      number <= std::numeric_limits<std::int32_t>::max())
+    return static_cast<std::int32_t>(number);
+  evaluator.fail(Code::setting_out_of_range, range, frame,
+                 "`ignore` of `cross_entropy` is `{}`; it must fit into 32 bits", number);
   return std::nullopt;
 }
 
@@ -43,7 +47,8 @@ std::vector<std::pair<Symbol, Symbol>> new_names(const ast::CallExpr& expr, Cont
   std::vector<std::pair<Symbol, Symbol>> names;
   for (const std::uint32_t position : expr.rest) {
     const ast::Arg& arg = expr.args[position];
-    names.emplace_back(context.symbol(arg.name.name), context.symbol(llvm::cast<ast::NameExpr>(*arg.value).name));
+    names.emplace_back(context.symbol(arg.name.name),
+                       context.symbol(llvm::cast<ast::NameExpr>(*arg.value).name));
   }
   return names;
 }
@@ -57,13 +62,20 @@ Value ModelBuilder::builtin(Builtin id, const ast::CallExpr& expr, Frame& frame)
   std::vector<std::optional<Value>> values(expr.matched.size());
   const sema::Signature& signature = sema::signature(id);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!signature.params[i].type.is(sema::TypeKind::dimension)) values[i] = evaluator.argument(expr, i, frame);
+    if (!signature.params[i].type.is(sema::TypeKind::dimension))
+      values[i] = evaluator.argument(expr, i, frame);
     if (evaluator.failed()) return {};
   }
   const auto tensor = [&](std::size_t i) { return values[i]->get<TensorValue>()->id; };
-  const auto number = [&](std::size_t i, double otherwise) { return values[i] ? evaluator.to_float(*values[i]) : otherwise; };
-  const auto integer = [&](std::size_t i, std::int64_t otherwise) { return values[i] ? evaluator.to_int(*values[i]) : otherwise; };
-  const auto range_of = [&](std::size_t i) { return expr.args[static_cast<std::size_t>(expr.matched[i])].range; };
+  const auto number = [&](std::size_t i, double otherwise) {
+    return values[i] ? evaluator.to_float(*values[i]) : otherwise;
+  };
+  const auto integer = [&](std::size_t i, std::int64_t otherwise) {
+    return values[i] ? evaluator.to_int(*values[i]) : otherwise;
+  };
+  const auto range_of = [&](std::size_t i) {
+    return expr.args[static_cast<std::size_t>(expr.matched[i])].range;
+  };
   const auto along = [&](std::size_t i) { return state_->dimension_argument(expr, i); };
   const auto dims = [&](std::size_t i) {
     const Symbol named = along(i);
@@ -79,7 +91,9 @@ Value ModelBuilder::builtin(Builtin id, const ast::CallExpr& expr, Frame& frame)
     return state_->check(built, expr.range, frame);
   }
   if (id == Builtin::maximum || id == Builtin::minimum || id == Builtin::mean_squared) {
-    state_->look_for_pairs(signature.name, *expr.args[static_cast<std::size_t>(expr.matched[0])].value, tensor(0), tensor(1), expr.range, frame);
+    state_->look_for_pairs(signature.name,
+                           *expr.args[static_cast<std::size_t>(expr.matched[0])].value, tensor(0),
+                           tensor(1), expr.range, frame);
   }
   switch (id) {
     case Builtin::attend: {
@@ -108,14 +122,18 @@ Value ModelBuilder::builtin(Builtin id, const ast::CallExpr& expr, Frame& frame)
     case Builtin::pad: built = build.pad(tensor(0), integer(1, 0), integer(2, 0), along(3)); break;
     case Builtin::rotary: {
       const Symbol named = along(1);
-      built = build.rotary(tensor(0), named.valid() ? named : evaluator.context().symbol("seq"), number(2, 10000));
+      built = build.rotary(tensor(0), named.valid() ? named : evaluator.context().symbol("seq"),
+                           number(2, 10000));
       break;
     }
     case Builtin::shift: built = build.shift(tensor(0), integer(1, 0), along(2)); break;
     case Builtin::slice: {
       const Range* part = values[1]->get<Range>();
       if (part == nullptr || part->step != 1) {
-        evaluator.fail(Code::setting_out_of_range, range_of(1), frame, "`slice` takes neighbours, written as a range").hint("write `slice(x, 2..5)` for the positions 2, 3 and 4");
+        evaluator
+            .fail(Code::setting_out_of_range, range_of(1), frame,
+                  "`slice` takes neighbours, written as a range")
+            .hint("write `slice(x, 2..5)` for the positions 2, 3 and 4");
         return {};
       }
       built = build.slice(tensor(0), part->begin, part->end, along(2));
@@ -129,14 +147,19 @@ Value ModelBuilder::builtin(Builtin id, const ast::CallExpr& expr, Frame& frame)
     case Builtin::dropout: {
       const double rate = number(1, 0);
       if (!(rate >= 0 && rate < 1)) {
-        evaluator.fail(Code::setting_out_of_range, range_of(1), frame, "`p` of `dropout` is `{}`; it must be at least 0 and below 1", rate);
+        evaluator.fail(Code::setting_out_of_range, range_of(1), frame,
+                       "`p` of `dropout` is `{}`; it must be at least 0 and below 1", rate);
         return {};
       }
       built = rate == 0 ? Built(tensor(0)) : build.dropout(tensor(0), rate);
       break;
     }
-    case Builtin::layer_norm: built = build.along(Op::layer_norm, tensor(0), along(1), number(2, 1e-5)); break;
-    case Builtin::rms_norm: built = build.along(Op::rms_norm, tensor(0), along(1), number(2, 1e-6)); break;
+    case Builtin::layer_norm:
+      built = build.along(Op::layer_norm, tensor(0), along(1), number(2, 1e-5));
+      break;
+    case Builtin::rms_norm:
+      built = build.along(Op::rms_norm, tensor(0), along(1), number(2, 1e-6));
+      break;
     case Builtin::softmax: built = build.along(Op::softmax, tensor(0), along(1)); break;
     case Builtin::log_softmax: built = build.along(Op::log_softmax, tensor(0), along(1)); break;
     case Builtin::lookup: built = build.lookup(tensor(0), tensor(1)); break;
@@ -151,7 +174,9 @@ Value ModelBuilder::builtin(Builtin id, const ast::CallExpr& expr, Frame& frame)
     }
     case Builtin::minimum: built = build.binary(Op::minimum, tensor(0), tensor(1)); break;
     case Builtin::rename:
-    case Builtin::rename_indices: built = build.rename(tensor(0), new_names(expr, evaluator.context())); break;
+    case Builtin::rename_indices:
+      built = build.rename(tensor(0), new_names(expr, evaluator.context()));
+      break;
     default: evaluator.set_failed(); return {};
   }
   return state_->check(built, expr.range, frame);

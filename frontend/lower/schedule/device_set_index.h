@@ -19,7 +19,9 @@ class DeviceSetIndex {
     const auto position = static_cast<std::uint32_t>(sets_.size());
     sets_.push_back({set, number});
     axes_.resize(std::max(axes_.size(), set.at.size()));
-    for (std::size_t a = 0; a < set.at.size(); ++a) (set.at[a] == DeviceSet::kWhole ? axes_[a].whole : axes_[a].at[set.at[a]]).push_back(position);
+    for (std::size_t a = 0; a < set.at.size(); ++a)
+      (set.at[a] == DeviceSet::kWhole ? axes_[a].whole : axes_[a].at[set.at[a]])
+          .push_back(position);
   }
 
   /// Visits the number and the set of each entry that has a device in common with `set`.

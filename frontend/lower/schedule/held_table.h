@@ -28,26 +28,27 @@ class HeldTable {
     Symbol part;  // on which it depends; none: the pass
   };
   struct Held {
-    std::vector<std::uint32_t> indices;       // ascending
+    std::vector<std::uint32_t> indices;  // ascending
     // The devices of an index depend on this line: there is no result.
     const Placed* depends = nullptr;
     // The first applied line of another depth than `depth`.
     const directive::Place* outer = nullptr;
-    std::size_t looked_at = 0;                // indices
+    std::size_t looked_at = 0;  // indices
   };
 
   /// `dims`: the dimensions of splits. The places and the device sets must outlive the table.
-  HeldTable(const directive::Selector& asked, const directive::Partition& partition, std::span<const directive::Place* const> places, std::span<const Symbol> dims,
+  HeldTable(const directive::Selector& asked, const directive::Partition& partition,
+            std::span<const directive::Place* const> places, std::span<const Symbol> dims,
             const DeviceSetTable& sets);
   Held held(const DeviceSet& devices, std::uint32_t depth) const;
   /// The name of the partition's parts.
   Symbol partition_name() const { return partition_name_; }
 
  private:
-  std::vector<Placed> placed_;                      // by descending precedence
+  std::vector<Placed> placed_;  // by descending precedence
   // By index: positions in `placed_`, up to the first that places all of it.
   std::vector<std::vector<std::uint32_t>> chains_;
-  DeviceSetIndex indices_;                          // by each set of their chains
+  DeviceSetIndex indices_;  // by each set of their chains
   const DeviceSetTable* sets_;
   Symbol partition_name_;
 };

@@ -33,11 +33,13 @@ void leave_out(OrderValue& value, const std::vector<bool>& ranks) {
 
 void leave_out_ranks_of(OrderValue& value, std::size_t first_pending) {
   std::vector<bool> ranks(value.order.ranks.size());
-  for (std::size_t i = first_pending; i < value.pending.size(); ++i) ranks[value.pending[i].rank] = true;
+  for (std::size_t i = first_pending; i < value.pending.size(); ++i)
+    ranks[value.pending[i].rank] = true;
   leave_out(value, ranks);
 }
 
-void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, DeviceSet& claim, Frame& frame) {
+void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, DeviceSet& claim,
+                             Frame& frame) {
   if (evaluator_->failed()) return;
   if (binding < stmt.bindings.size()) {
     const ast::Binding& bound = stmt.bindings[binding];
@@ -49,13 +51,17 @@ void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, Dev
     // Each with the expression that gives it.
     std::vector<std::pair<std::int64_t, const ast::Expr*>> coordinates;
     const auto add = [&](const Value& values, const ast::Expr& from) {
-      for (const Value& value : evaluator_->elements(values, from.range, frame)) coordinates.emplace_back(evaluator_->to_int(value), &from);
+      for (const Value& value : evaluator_->elements(values, from.range, frame))
+        coordinates.emplace_back(evaluator_->to_int(value), &from);
     };
     if (some == nullptr) add(Value(Range{0, axis->size}), *bound.values);
-    for (std::size_t i = 0; some != nullptr && i < some->indices.size() && !evaluator_->failed(); ++i) add(evaluator_->eval(*some->indices[i], frame), *some->indices[i]);
+    for (std::size_t i = 0; some != nullptr && i < some->indices.size() && !evaluator_->failed();
+         ++i)
+      add(evaluator_->eval(*some->indices[i], frame), *some->indices[i]);
     if (evaluator_->failed()) return;
     if (claim.at[axis->axis] != DeviceSet::kWhole) {
-      evaluator_->fail(Code::axis_named_twice, bound.range, frame, "the axis `{}` is named twice here",
+      evaluator_->fail(Code::axis_named_twice, bound.range, frame,
+                       "the axis `{}` is named twice here",
                        evaluator_->context().text(evaluator_->mesh->axes[axis->axis].name));
       return;
     }
@@ -75,7 +81,9 @@ void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, Dev
   const bool skips = std::exchange(evaluator_->skips_statements, false);
   directive::RankSteps steps;
   steps.devices = evaluator_->device_sets->intern(claim);
-  steps.loc = evaluator_->here(cover({stmt.range.file, stmt.range.begin, stmt.range.begin}, stmt.bindings.back().range), frame);
+  steps.loc = evaluator_->here(
+      cover({stmt.range.file, stmt.range.begin, stmt.range.begin}, stmt.bindings.back().range),
+      frame);
   evaluator_->claim = &claim;
   evaluator_->claim_loc = steps.loc;
   evaluator_->execute(*stmt.body, frame);
@@ -98,15 +106,21 @@ void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, Dev
 // ---- steps
 // -----------------------------------------------------------------------------------------------------------
 
-std::uint32_t RankBuilder::emit(Pass pass, std::span<const Element> elements, directive::CommClass part, LocId loc) {
-  order_->steps.push_back({directive::OrderStep::Kind::op, static_cast<std::uint32_t>(order_->ops.size()), static_cast<std::uint32_t>(elements.size()), loc});
-  for (const Element& element : elements) order_->ops.push_back({pass, part, element.first, element.count, loc});
+std::uint32_t RankBuilder::emit(Pass pass, std::span<const Element> elements,
+                                directive::CommClass part, LocId loc) {
+  order_->steps.push_back({directive::OrderStep::Kind::op,
+                           static_cast<std::uint32_t>(order_->ops.size()),
+                           static_cast<std::uint32_t>(elements.size()), loc});
+  for (const Element& element : elements)
+    order_->ops.push_back({pass, part, element.first, element.count, loc});
   return static_cast<std::uint32_t>(order_->steps.size() - 1);
 }
 
-std::uint32_t RankBuilder::add_list(directive::OrderStep::Kind kind, std::vector<std::uint32_t> children, LocId loc) {
+std::uint32_t RankBuilder::add_list(directive::OrderStep::Kind kind,
+                                    std::vector<std::uint32_t> children, LocId loc) {
   if (children.size() == 1) return children[0];
-  order_->steps.push_back({kind, static_cast<std::uint32_t>(order_->children.size()), static_cast<std::uint32_t>(children.size()), loc});
+  order_->steps.push_back({kind, static_cast<std::uint32_t>(order_->children.size()),
+                           static_cast<std::uint32_t>(children.size()), loc});
   order_->children.insert(order_->children.end(), children.begin(), children.end());
   return static_cast<std::uint32_t>(order_->steps.size() - 1);
 }
@@ -116,12 +130,15 @@ std::uint32_t RankBuilder::add_op(const ast::OpExpr& op, Frame& frame) {
   const LocId loc = op_location(op, frame);
   if (!op.operand) return queued_op(op, -1, loc, frame);
   const auto* name = dyn_cast<ast::NameExpr>(op.operand);
-  const CursorValue* value = name && name->referent == ast::Referent::local ? frame.slots[name->target].get<CursorValue>() : nullptr;
+  const CursorValue* value = name && name->referent == ast::Referent::local
+                                 ? frame.slots[name->target].get<CursorValue>()
+                                 : nullptr;
   if (!value) return explicit_op(op, frame);
   const auto index = static_cast<std::int32_t>(value->index);
   if (op.pass == Pass::BW) return queued_op(op, index, loc, frame);
   Cursor& cursor = cursors_[value->index];
-  const std::vector<Element>& list = op.pass == Pass::F ? cursor.forward : cursor.backward_elements();
+  const std::vector<Element>& list =
+      op.pass == Pass::F ? cursor.forward : cursor.backward_elements();
   std::size_t& next = op.pass == Pass::F ? cursor.next_forward : cursor.next_backward;
   if (next == list.size()) {
     fail_exhausted(op, cursor, list.size(), frame);
@@ -141,7 +158,8 @@ std::uint32_t RankBuilder::add_op(const ast::OpExpr& op, Frame& frame) {
   return emit(op.pass, element, loc);
 }
 
-std::uint32_t RankBuilder::queued_op(const ast::OpExpr& op, std::int32_t cursor, LocId loc, Frame& frame) {
+std::uint32_t RankBuilder::queued_op(const ast::OpExpr& op, std::int32_t cursor, LocId loc,
+                                     Frame& frame) {
   if (in_slot_) {
     deferred_.push_back({static_cast<std::uint32_t>(order_->ops.size()), cursor, &op});
     return emit(Pass::BW, Element(), loc);
@@ -150,8 +168,11 @@ std::uint32_t RankBuilder::queued_op(const ast::OpExpr& op, std::int32_t cursor,
   return element ? emit(Pass::BW, *element, loc) : 0;
 }
 
-void RankBuilder::fail_exhausted(const ast::OpExpr& op, const Cursor& cursor, std::size_t used, Frame& frame) {
-  evaluator_->fail(Code::cursor_exhausted, op.range, frame, "`{} {}` has nothing left: all {} are used", pass_name(op.pass), cursor.name, used)
+void RankBuilder::fail_exhausted(const ast::OpExpr& op, const Cursor& cursor, std::size_t used,
+                                 Frame& frame) {
+  evaluator_
+      ->fail(Code::cursor_exhausted, op.range, frame, "`{} {}` has nothing left: all {} are used",
+             pass_name(op.pass), cursor.name, used)
       .related(cursor.loc, "the cursor is made here")
       .hint("guard it with `if left({} {}) > 0`", op.pass == Pass::F ? "F" : "B", cursor.name);
 }
@@ -163,7 +184,9 @@ std::uint32_t RankBuilder::explicit_op(const ast::OpExpr& op, Frame& frame) {
   if (!evaluator_->failed()) expand_selector(selector, op.range, elements, frame);
   if (evaluator_->failed()) return 0;
   if (elements.empty()) {
-    evaluator_->fail(Code::operation_of_nothing, op.operand->range, frame, "`{}` names no instance: an index list is empty", ast::source_text(*op.operand));
+    evaluator_->fail(Code::operation_of_nothing, op.operand->range, frame,
+                     "`{}` names no instance: an index list is empty",
+                     ast::source_text(*op.operand));
     return 0;
   }
   const bool work = selector.part == directive::CommClass::none;
@@ -175,8 +198,9 @@ std::uint32_t RankBuilder::explicit_op(const ast::OpExpr& op, Frame& frame) {
       enqueue(element, -1, loc);
     } else if (work && op.pass == Pass::BW) {
       if (!take_same(element)) {
-        auto&& report = evaluator_->fail(Code::no_pending_gradient, op.range, frame,
-                                         "`BW {}` has no `BI` before it on this rank that is still pending", text(element));
+        auto&& report = evaluator_->fail(
+            Code::no_pending_gradient, op.range, frame,
+            "`BW {}` has no `BI` before it on this rank that is still pending", text(element));
         if (const Queued* other = pending_that_meets(element)) {
           report.related(other->loc, "`BI {}` is pending", text(other->element))
               .hint("write `BW {}`, or name the same pieces in both", text(other->element));
@@ -196,7 +220,8 @@ std::uint32_t RankBuilder::add_member(const ast::StepMember& member, Frame& fram
   evaluator_->execute(*member.block, frame);
   std::vector<std::uint32_t> children = std::move(lists_.back());
   lists_.pop_back();
-  return add_list(directive::OrderStep::Kind::sequence, std::move(children), evaluator_->here(member.range, frame));
+  return add_list(directive::OrderStep::Kind::sequence, std::move(children),
+                  evaluator_->here(member.range, frame));
 }
 
 std::uint32_t RankBuilder::add_step(const ast::Step& step, Frame& frame) {
@@ -206,7 +231,8 @@ std::uint32_t RankBuilder::add_step(const ast::Step& step, Frame& frame) {
     children.push_back(add_member(member, frame));
     if (evaluator_->failed()) return 0;
   }
-  return add_list(directive::OrderStep::Kind::group, std::move(children), evaluator_->here(step.range, frame));
+  return add_list(directive::OrderStep::Kind::group, std::move(children),
+                  evaluator_->here(step.range, frame));
 }
 
 void RankBuilder::step(const ast::Step& step, Frame& frame) {
@@ -225,29 +251,36 @@ void RankBuilder::at(const ast::AtStmt& stmt, Frame& frame) {
   const std::int64_t slot = evaluator_->eval_int(*stmt.slot, frame);
   if (evaluator_->failed()) return;
   if (in_slot_) {
-    evaluator_->fail(Code::slots_and_steps, stmt.range, frame, "this slot is inside the step of another slot")
+    evaluator_
+        ->fail(Code::slots_and_steps, stmt.range, frame,
+               "this slot is inside the step of another slot")
         .hint("close the block before it: slots are side by side in a rank");
     return;
   }
   in_slot_ = true;
   const std::uint32_t id = add_step(stmt.step, frame);
   in_slot_ = false;
-  if (!evaluator_->failed()) slots_.push_back({slot, id, evaluator_->here(stmt.range, frame), stmt.range});
+  if (!evaluator_->failed())
+    slots_.push_back({slot, id, evaluator_->here(stmt.range, frame), stmt.range});
 }
 
 void RankBuilder::finish_slots(Frame& frame) {
   if (slots_.empty()) return;
   if (has_plain_steps_) {
-    evaluator_->fail(Code::slots_and_steps, plain_step_, frame, "this rank has steps with a slot and steps without one")
+    evaluator_
+        ->fail(Code::slots_and_steps, plain_step_, frame,
+               "this rank has steps with a slot and steps without one")
         .related(slots_.front().loc, "a step with a slot")
         .hint("give every step of the rank a slot with `at`, or none");
     return;
   }
-  std::stable_sort(slots_.begin(), slots_.end(), [](const Slot& a, const Slot& b) { return a.slot < b.slot; });
+  std::stable_sort(slots_.begin(), slots_.end(),
+                   [](const Slot& a, const Slot& b) { return a.slot < b.slot; });
   for (std::size_t i = 1; i < slots_.size(); ++i) {
     if (slots_[i].slot != slots_[i - 1].slot) continue;
     evaluator_
-        ->fail_at(Code::slot_taken_twice, slots_[i].loc, "slot `{}` of this rank holds two steps", slots_[i].slot)
+        ->fail_at(Code::slot_taken_twice, slots_[i].loc, "slot `{}` of this rank holds two steps",
+                  slots_[i].slot)
         .related(slots_[i - 1].loc, "the other one")
         .hint("give each a slot of its own, or write one step: `{ a; b }` or `a & b`");
     return;
@@ -271,7 +304,9 @@ void RankBuilder::resolve_queue_in_slot_order(std::uint32_t step, Frame& frame) 
 }
 
 void RankBuilder::resolve_queue(std::uint32_t at, Frame& frame) {
-  const auto found = std::lower_bound(deferred_.begin(), deferred_.end(), at, [](const Deferred& d, std::uint32_t op) { return d.op < op; });
+  const auto found =
+      std::lower_bound(deferred_.begin(), deferred_.end(), at,
+                       [](const Deferred& d, std::uint32_t op) { return d.op < op; });
   if (found == deferred_.end() || found->op != at) return;
   directive::OrderOp& op = order_->ops[at];
   const Element element{op.first_coordinate, op.num_coordinates};
@@ -279,7 +314,9 @@ void RankBuilder::resolve_queue(std::uint32_t at, Frame& frame) {
   if (element.count > 0) {
     if (take_same(element)) return;
     evaluator_
-        ->fail_at(Code::no_pending_gradient, op.loc, "`BW {}` has no `BI` in an earlier slot of this rank that is still pending", text(element))
+        ->fail_at(Code::no_pending_gradient, op.loc,
+                  "`BW {}` has no `BI` in an earlier slot of this rank that is still pending",
+                  text(element))
         .hint("give `BI {}` an earlier slot, or write `B` for the whole backward", text(element));
     return;
   }
@@ -293,11 +330,14 @@ void RankBuilder::finish(Frame& frame, directive::RankSteps& rank) {
   finish_slots(frame);
   if (evaluator_->failed()) return;
   for (const Cursor& cursor : cursors_) {
-    const auto check = [&](const std::vector<Element>& list, std::size_t next, std::string_view what, std::string_view letter) {
+    const auto check = [&](const std::vector<Element>& list, std::size_t next,
+                           std::string_view what, std::string_view letter) {
       if (next == list.size()) return true;
       evaluator_
-          ->fail_at(Code::cursor_not_used_up, cursor.loc, "the rank ends and `{}` still has {} {}{}: {}", cursor.name, list.size() - next, what,
-                  list.size() - next == 1 ? "" : "s", list_text(std::span(list).subspan(next)))
+          ->fail_at(Code::cursor_not_used_up, cursor.loc,
+                    "the rank ends and `{}` still has {} {}{}: {}", cursor.name, list.size() - next,
+                    what, list.size() - next == 1 ? "" : "s",
+                    list_text(std::span(list).subspan(next)))
           .hint("add `repeat left({} {}) { {} {} }`", letter, cursor.name, letter, cursor.name);
       return false;
     };

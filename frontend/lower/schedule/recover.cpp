@@ -15,12 +15,15 @@ namespace {
 constexpr std::uint64_t kStepsOfFailure = 5000;
 
 /// The deepest call of a location and the place in it: the same in each iteration of a loop.
-SourceRange place_of(const LocationTable& locations, LocId loc) { return loc.valid() ? locations.range(loc) : SourceRange(); }
+SourceRange place_of(const LocationTable& locations, LocId loc) {
+  return loc.valid() ? locations.range(loc) : SourceRange();
+}
 
 /// Follows from how often a cursor was read, so ranks that run one body disagree in their numbers
 /// about one mistake.
 bool counts_operations(Code code) {
-  return code == Code::cursor_exhausted || code == Code::cursor_not_used_up || code == Code::no_pending_gradient || code == Code::weight_gradients_left;
+  return code == Code::cursor_exhausted || code == Code::cursor_not_used_up ||
+         code == Code::no_pending_gradient || code == Code::weight_gradients_left;
 }
 
 /// Calls `give` with the slot of every name of the function's frame that running `stmt` gives a
@@ -52,7 +55,8 @@ void names_given(const ast::Stmt& stmt, const Give& give) {
 }  // namespace
 
 bool may_return(const ast::Block& body) {
-  return std::any_of(body.statements.begin(), body.statements.end(), [](const ast::Stmt* stmt) { return may_return(*stmt); });
+  return std::any_of(body.statements.begin(), body.statements.end(),
+                     [](const ast::Stmt* stmt) { return may_return(*stmt); });
 }
 
 bool may_return(const ast::Stmt& stmt) {
@@ -86,10 +90,14 @@ void ScheduleBuilder::note_missing(const ast::Stmt& stmt) {
       break;
     case ast::StmtKind::directive: {  // one that makes parts or places them
       const directive::Clauses clauses = cast<ast::DirectiveStmt>(stmt).row().clauses;
-      lacks_places_ = lacks_places_ || clauses.needs(directive::Clause::into) || clauses.needs(directive::Clause::on);
+      lacks_places_ = lacks_places_ || clauses.needs(directive::Clause::into) ||
+                      clauses.needs(directive::Clause::on);
       break;
     }
-    case ast::StmtKind::assign: miswritten_setting_ = miswritten_setting_ || cast<ast::AssignStmt>(stmt).name.binding == ast::kUnbound; break;
+    case ast::StmtKind::assign:
+      miswritten_setting_ =
+          miswritten_setting_ || cast<ast::AssignStmt>(stmt).name.binding == ast::kUnbound;
+      break;
     case ast::StmtKind::setting: {
       const ast::Identifier& written = cast<ast::SettingStmt>(stmt).setting.name;
       miswritten_setting_ = miswritten_setting_ || written.binding == ast::kUnbound;
@@ -104,15 +112,28 @@ void ScheduleBuilder::note_missing(const ast::Stmt& stmt) {
       if (conditional.otherwise) block(*conditional.otherwise);
       break;
     }
-    case ast::StmtKind::error: case ast::StmtKind::let: case ast::StmtKind::var: case ast::StmtKind::return_value: case ast::StmtKind::require:
-    case ast::StmtKind::input: case ast::StmtKind::weight: case ast::StmtKind::region: case ast::StmtKind::loss: case ast::StmtKind::order:
-    case ast::StmtKind::rank: case ast::StmtKind::cursor: case ast::StmtKind::at: case ast::StmtKind::step:
+    case ast::StmtKind::error:
+    case ast::StmtKind::let:
+    case ast::StmtKind::var:
+    case ast::StmtKind::return_value:
+    case ast::StmtKind::require:
+    case ast::StmtKind::input:
+    case ast::StmtKind::weight:
+    case ast::StmtKind::region:
+    case ast::StmtKind::loss:
+    case ast::StmtKind::order:
+    case ast::StmtKind::rank:
+    case ast::StmtKind::cursor:
+    case ast::StmtKind::at:
+    case ast::StmtKind::step:
       break;  // declares names, whose users are left out too, or has no effect on others
   }
 }
 
 bool ScheduleBuilder::setting_failed(std::string_view name) const {
-  const auto among = [&](const std::vector<std::string_view>& names) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  const auto among = [&](const std::vector<std::string_view>& names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
   return among(failed_settings_) || (miswritten_setting_ && !among(given_settings_));
 }
 
@@ -150,7 +171,8 @@ DiagnosticSink& Evaluator::sink_for(Code code, LocId loc) {
   steps_ += std::min(kStepsOfFailure, kMaxSteps - steps_);
   exhausted_ = exhausted_ || steps_ == kMaxSteps;
   const bool cursors = counts_operations(code);
-  const bool fresh = !(cursors && cursors_reported) && reported_.insert({code, place_of(context_->locations, loc)}).second;
+  const bool fresh = !(cursors && cursors_reported) &&
+                     reported_.insert({code, place_of(context_->locations, loc)}).second;
   if (fresh && reported_.size() <= kShownErrors) return *sink_;
   if (fresh) {
     ++not_shown_;
@@ -160,7 +182,9 @@ DiagnosticSink& Evaluator::sink_for(Code code, LocId loc) {
   return *unread_;
 }
 
-bool Evaluator::first_warning(Code code, LocId loc) { return warned_.insert({code, context_->locations.primary(loc)}).second; }
+bool Evaluator::first_warning(Code code, LocId loc) {
+  return warned_.insert({code, context_->locations.primary(loc)}).second;
+}
 
 void Evaluator::finish_reports() {
   report_not_shown(*sink_, last_not_shown_, not_shown_, "train or schedule");

@@ -16,7 +16,8 @@ std::uint64_t common_devices(const DeviceSet& a, const DeviceSet& b, const Mesh&
   std::uint64_t count = 1;
   for (std::size_t i = 0; i < mesh.axes.size(); ++i) {
     const bool whole = a.at[i] == DeviceSet::kWhole && b.at[i] == DeviceSet::kWhole;
-    if (a.at[i] != DeviceSet::kWhole && b.at[i] != DeviceSet::kWhole && a.at[i] != b.at[i]) return 0;
+    if (a.at[i] != DeviceSet::kWhole && b.at[i] != DeviceSet::kWhole && a.at[i] != b.at[i])
+      return 0;
     if (whole) count *= mesh.axes[i].size;
   }
   return count;
@@ -30,7 +31,9 @@ bool ScheduleBuilder::claimed_beside(const DeviceSet& claim) const {
   std::uint64_t claimed = 0;  // the claims of orders that hold have no device twice
   for (const auto& [outer, claims] : claims_) {
     if (outer == scope || !encloses(outer, scope)) continue;
-    claims.for_each_intersecting(claim, [&](std::uint32_t, const DeviceSet& devices) { claimed += common_devices(devices, claim, *evaluator_->mesh); });
+    claims.for_each_intersecting(claim, [&](std::uint32_t, const DeviceSet& devices) {
+      claimed += common_devices(devices, claim, *evaluator_->mesh);
+    });
   }
   return claimed > 0 && claimed >= claim.devices(*evaluator_->mesh);
 }
@@ -41,11 +44,13 @@ void ScheduleBuilder::note_claim(const DeviceSet& claim) {
 
 void ScheduleBuilder::leave_out_claimed(OrderValue& value) const {
   std::vector<bool> left_out;
-  for (const directive::RankSteps& rank : value.order.ranks) left_out.push_back(claimed_beside((*evaluator_->device_sets)[rank.devices]));
+  for (const directive::RankSteps& rank : value.order.ranks)
+    left_out.push_back(claimed_beside((*evaluator_->device_sets)[rank.devices]));
   leave_out(value, left_out);
 }
 
-std::optional<OrderValue> ScheduleBuilder::evaluate_order(const ast::OrderStmt& stmt, Frame& frame) {
+std::optional<OrderValue> ScheduleBuilder::evaluate_order(const ast::OrderStmt& stmt,
+                                                          Frame& frame) {
   // An order walks through the parts of partitions and splits: without their extents its errors
   // would be consequences.
   if (lacks_extents_) evaluator_->set_failed();
@@ -65,7 +70,9 @@ std::optional<OrderValue> ScheduleBuilder::evaluate_order(const ast::OrderStmt& 
     value = builder.take();
   }
   // A block is shown by its first word.
-  const std::uint32_t end = stmt.value ? stmt.range.end : stmt.range.begin + static_cast<std::uint32_t>(std::string_view("order").size());
+  const std::uint32_t end =
+      stmt.value ? stmt.range.end
+                 : stmt.range.begin + static_cast<std::uint32_t>(std::string_view("order").size());
   value.order.loc = evaluator_->here({stmt.range.file, stmt.range.begin, end}, frame);
   if (!value.pending.empty()) {
     const PendingGradient& first = value.pending.front();
@@ -76,8 +83,9 @@ std::optional<OrderValue> ScheduleBuilder::evaluate_order(const ast::OrderStmt& 
       if (!at.all) text += "[" + std::to_string(at.index) + "]";
     }
     evaluator_
-        ->fail_at(Code::weight_gradients_left, first.op.loc, "{} weight gradient{} still pending when the order ends, the oldest is `BW {}`",
-                value.pending.size(), value.pending.size() == 1 ? " is" : "s are", text)
+        ->fail_at(Code::weight_gradients_left, first.op.loc,
+                  "{} weight gradient{} still pending when the order ends, the oldest is `BW {}`",
+                  value.pending.size(), value.pending.size() == 1 ? " is" : "s are", text)
         .related(value.order.loc, "the order is applied here")
         .hint("end the rank with `repeat left(BW) { BW }`");
     note_missing(stmt);
@@ -96,14 +104,19 @@ void ScheduleBuilder::evaluate_orders() {
     evaluating_ = &order;
     Entry& entry = entries_[order.entry];
     std::optional<OrderValue> value;
-    if (!evaluator_->run_postponed(order.in_function, [&] { value = evaluate_order(*order.stmt, order.frame); })) {
+    if (!evaluator_->run_postponed(order.in_function,
+                                   [&] { value = evaluate_order(*order.stmt, order.frame); })) {
       note_missing(*order.stmt);
       // Any of them.
       note_claim({std::vector<std::int32_t>(evaluator_->mesh->axes.size(), DeviceSet::kWhole)});
     }
     if (value) {
-      const bool stands_alone = std::none_of(claims_.begin(), claims_.end(), [&](const auto& outer) { return outer.first != entry.scope && encloses(outer.first, entry.scope); });
-      for (const directive::RankSteps& rank : value->order.ranks) note_claim((*evaluator_->device_sets)[rank.devices]);
+      const bool stands_alone =
+          std::none_of(claims_.begin(), claims_.end(), [&](const auto& outer) {
+            return outer.first != entry.scope && encloses(outer.first, entry.scope);
+          });
+      for (const directive::RankSteps& rank : value->order.ranks)
+        note_claim((*evaluator_->device_sets)[rank.devices]);
       entry.replaced = value->order.ranks.empty() && !stands_alone;
       entry.directive = std::move(value->order);
     }
@@ -113,10 +126,14 @@ void ScheduleBuilder::evaluate_orders() {
   held_.clear();
 }
 
-Value ScheduleBuilder::held(const ast::CallExpr& call, const directive::Selector& work, const DeviceSet& devices, Frame& frame) {
+Value ScheduleBuilder::held(const ast::CallExpr& call, const directive::Selector& work,
+                            const DeviceSet& devices, Frame& frame) {
   if (evaluating_ == nullptr) {
-    evaluator_->fail(Code::placement_not_known, call.range, frame, "`held` is legal in an `order` only, because the placement is known only there")
-        .hint("call `held` in the steps of an `order`, and give `order` the call that makes them: `order ranks(p, m)`");
+    evaluator_
+        ->fail(Code::placement_not_known, call.range, frame,
+               "`held` is legal in an `order` only, because the placement is known only there")
+        .hint(
+            "call `held` in the steps of an `order`, and give `order` the call that makes them: `order ranks(p, m)`");
     return {};
   }
   if (lacks_places_) {
@@ -130,42 +147,64 @@ Value ScheduleBuilder::held(const ast::CallExpr& call, const directive::Selector
   if (held.outer != nullptr && !held_beside_.valid()) held_beside_ = held.outer->loc;
   if (held.depends != nullptr) {
     const HeldTable::Placed& part = *held.depends;
-    const bool loose = std::any_of(part.target->coordinates.begin(), part.target->coordinates.end(), [](const directive::Coordinate& c) { return c.rest; });
-    const std::string on = loose ? "what of it is loose work" : part.part.valid() ? "`" + std::string(evaluator_->context().text(part.part)) + "`" : "the pass";
-    evaluator_->fail(Code::held_depends, call.range, frame, "where `{}` runs depends on {}, and this `held` asks for all of it", evaluator_->context().text(table->partition_name()), on)
+    const bool loose = std::any_of(part.target->coordinates.begin(), part.target->coordinates.end(),
+                                   [](const directive::Coordinate& c) { return c.rest; });
+    const std::string on = loose ? "what of it is loose work"
+                           : part.part.valid()
+                               ? "`" + std::string(evaluator_->context().text(part.part)) + "`"
+                               : "the pass";
+    evaluator_
+        ->fail(Code::held_depends, call.range, frame,
+               "where `{}` runs depends on {}, and this `held` asks for all of it",
+               evaluator_->context().text(table->partition_name()), on)
         .related(part.place->loc, "it is placed here")
-        .hint("write an `order` for this placement beside the call: it replaces the schedule's own");
+        .hint(
+            "write an `order` for this placement beside the call: it replaces the schedule's own");
     return {};
   }
   Values values;
-  for (const std::uint32_t index : held.indices) values.push_back(Value(static_cast<std::int64_t>(index)));
+  for (const std::uint32_t index : held.indices)
+    values.push_back(Value(static_cast<std::int64_t>(index)));
   return share(std::move(values));
 }
 
-const HeldTable* ScheduleBuilder::held_table(const ast::CallExpr& call, const directive::Selector& work, Frame& frame) {
+const HeldTable* ScheduleBuilder::held_table(const ast::CallExpr& call,
+                                             const directive::Selector& work, Frame& frame) {
   std::string key;
   llvm::raw_string_ostream text(key);
   directive::print(work, text, evaluator_->context().symbols);
   if (const auto known = held_.find(key); known != held_.end()) return &known->second;
   const std::span<const directive::Coordinate> asked = work.coordinates;
-  const auto family = std::find_if(asked.begin(), asked.end(), [](const directive::Coordinate& c) { return c.all; });
+  const auto family = std::find_if(asked.begin(), asked.end(),
+                                   [](const directive::Coordinate& c) { return c.all; });
   const directive::Partition* made = nullptr;
   std::vector<std::string_view> names;
   std::vector<Symbol> dims;
   std::vector<const directive::Place*> places;
   for (const Entry& entry : entries_) {
-    if (const auto* place = std::get_if<directive::Place>(&entry.directive)) places.push_back(place);
+    if (const auto* place = std::get_if<directive::Place>(&entry.directive))
+      places.push_back(place);
     const auto* split = std::get_if<directive::Split>(&entry.directive);
-    for (std::size_t i = 0; split != nullptr && i < split->into.size(); ++i) dims.push_back(split->into[i].name);
-    const auto* partition = entry.replaced ? nullptr : std::get_if<directive::Partition>(&entry.directive);
+    for (std::size_t i = 0; split != nullptr && i < split->into.size(); ++i)
+      dims.push_back(split->into[i].name);
+    const auto* partition =
+        entry.replaced ? nullptr : std::get_if<directive::Partition>(&entry.directive);
     if (partition == nullptr) continue;
     names.push_back(evaluator_->context().text(partition->into.name));
-    if (made == nullptr && family != asked.end() && partition->into.name == family->name) made = partition;
+    if (made == nullptr && family != asked.end() && partition->into.name == family->name)
+      made = partition;
   }
   if (made == nullptr || work.pass || work.part != directive::CommClass::none) {
-    const std::string_view best = family == asked.end() ? std::string_view() : nearest_name(evaluator_->context().text(family->name), names);
-    evaluator_->fail(Code::selector_not_allowed, call.range, frame, "`held` lists the indices of the parts of a `partition`, and no `partition` makes `{}`", ast::source_text(*call.args[0].value))
-        .hint("write {}", best.empty() ? "its name without an index, as in `held(stage, p[r])`" : "`" + std::string(best) + "`");
+    const std::string_view best =
+        family == asked.end() ? std::string_view()
+                              : nearest_name(evaluator_->context().text(family->name), names);
+    evaluator_
+        ->fail(
+            Code::selector_not_allowed, call.range, frame,
+            "`held` lists the indices of the parts of a `partition`, and no `partition` makes `{}`",
+            ast::source_text(*call.args[0].value))
+        .hint("write {}", best.empty() ? "its name without an index, as in `held(stage, p[r])`"
+                                       : "`" + std::string(best) + "`");
     return nullptr;
   }
   if (!evaluator_->step(call.range, frame, entries_.size() / 8 + 1)) return nullptr;

@@ -24,7 +24,7 @@ constexpr std::uint64_t kUncountedInstances = std::uint64_t{1} << 32;
 
 void ScheduleBuilder::directive(const ast::Stmt& stmt, Frame& frame) {
   switch (stmt.kind) {
-    // clang-format off
+      // clang-format off
     case ast::StmtKind::directive: return line(cast<ast::DirectiveStmt>(stmt), frame);
     case ast::StmtKind::order: return order(cast<ast::OrderStmt>(stmt), frame);
     case ast::StmtKind::setting: return setting(cast<ast::SettingStmt>(stmt), frame);
@@ -34,14 +34,15 @@ void ScheduleBuilder::directive(const ast::Stmt& stmt, Frame& frame) {
     case ast::StmtKind::require: case ast::StmtKind::input: case ast::StmtKind::weight:
     case ast::StmtKind::region: case ast::StmtKind::loss: case ast::StmtKind::rank:
     case ast::StmtKind::cursor: case ast::StmtKind::at: case ast::StmtKind::step:
-    // clang-format on
+      // clang-format on
       evaluator_->set_failed();  // refused by the analysis
   }
 }
 
 void ScheduleBuilder::require(directive::Require require) { add(std::move(require)); }
 
-void ScheduleBuilder::call(const sema::Function& function, const ast::CallExpr& expr, Frame& frame) {
+void ScheduleBuilder::call(const sema::Function& function, const ast::CallExpr& expr,
+                           Frame& frame) {
   Frame callee = evaluator_->bind(function, expr, frame);
   if (evaluator_->failed()) return;
   parents_.push_back(scope_);
@@ -50,20 +51,27 @@ void ScheduleBuilder::call(const sema::Function& function, const ast::CallExpr& 
   scope_ = parents_[scope_];
 }
 
-std::int64_t ScheduleBuilder::number(const ast::Expr& expr, const directive::Number& number, Frame& frame) {
-  const Value value = evaluator_->convert(evaluator_->eval(expr, frame), {sema::TypeKind::number}, expr.range, frame);
+std::int64_t ScheduleBuilder::number(const ast::Expr& expr, const directive::Number& number,
+                                     Frame& frame) {
+  const Value value = evaluator_->convert(evaluator_->eval(expr, frame), {sema::TypeKind::number},
+                                          expr.range, frame);
   return evaluator_->failed() ? number.min_value : allowed(value, expr, number, frame);
 }
 
-std::int64_t ScheduleBuilder::allowed(const Value& value, const ast::Expr& from, const directive::Number& number, const Frame& frame) {
-  const std::int64_t amount = value.get<ByteCount>() ? value.get<ByteCount>()->bytes : evaluator_->to_int(value);
+std::int64_t ScheduleBuilder::allowed(const Value& value, const ast::Expr& from,
+                                      const directive::Number& number, const Frame& frame) {
+  const std::int64_t amount =
+      value.get<ByteCount>() ? value.get<ByteCount>()->bytes : evaluator_->to_int(value);
   if (number.allows(amount)) return amount;
-  DiagnosticBuilder report = evaluator_->fail(number.code, from.range, frame, "{}", number.refusal(describe(value), amount < number.min_value));
+  DiagnosticBuilder report =
+      evaluator_->fail(number.code, from.range, frame, "{}",
+                       number.refusal(describe(value), amount < number.min_value));
   if (!number.hint.empty()) report.hint("{}", number.hint);
   return number.min_value;
 }
 
-directive::NamedExtent ScheduleBuilder::extent(const ast::Pair& pair, const directive::Number& allowed, Frame& frame) {
+directive::NamedExtent ScheduleBuilder::extent(const ast::Pair& pair,
+                                               const directive::Number& allowed, Frame& frame) {
   const std::uint32_t value = count(*pair.value, allowed, frame);
   lacks_extents_ = lacks_extents_ || evaluator_->failed();
   return {evaluator_->context().symbol(pair.name.name), value, evaluator_->here(pair.range, frame)};
@@ -76,7 +84,8 @@ std::uint64_t ScheduleBuilder::Instances::parts() const {
 }
 
 void ScheduleBuilder::Instances::split(Symbol dim, std::uint64_t into) {
-  const auto known = std::find_if(splits.begin(), splits.end(), [&](const auto& split) { return split.first == dim; });
+  const auto known = std::find_if(splits.begin(), splits.end(),
+                                  [&](const auto& split) { return split.first == dim; });
   if (known == splits.end()) {
     splits.emplace_back(dim, into);
   } else {
@@ -92,9 +101,14 @@ void ScheduleBuilder::take(Instances instances, const directive::NamedExtent& la
   }
   lacks_extents_ = true;
   const std::string more = parts == kUncountedInstances ? "more than " : "";
-  evaluator_->fail_at(Code::too_many_instances, last.loc, "{} in {} are {} pieces of work; a program has at most {}", counted(instances.stages, "stage"),
-                      more + counted(parts, "part of the batch", "parts of the batch"), more + std::to_string(instances.stages * parts), kMaxInstances)
-      .hint("make `{}` smaller: each piece is several operations, with their messages and buffers", evaluator_->context().text(last.name));
+  evaluator_
+      ->fail_at(Code::too_many_instances, last.loc,
+                "{} in {} are {} pieces of work; a program has at most {}",
+                counted(instances.stages, "stage"),
+                more + counted(parts, "part of the batch", "parts of the batch"),
+                more + std::to_string(instances.stages * parts), kMaxInstances)
+      .hint("make `{}` smaller: each piece is several operations, with their messages and buffers",
+            evaluator_->context().text(last.name));
 }
 
 bool ScheduleBuilder::admits(directive::Partition& line) {
@@ -109,7 +123,8 @@ bool ScheduleBuilder::admits(directive::Split& line) {
   if (evaluator_->failed()) return false;
   if (!line.targets.empty()) return true;
   std::uint64_t into = 1;
-  for (const directive::NamedExtent& part : line.into) into = std::min(into * part.extent, kUncountedInstances);
+  for (const directive::NamedExtent& part : line.into)
+    into = std::min(into * part.extent, kUncountedInstances);
   Instances instances = instances_;
   instances.split(line.dim, into);
   take(std::move(instances), line.into.back());
@@ -124,29 +139,37 @@ bool ScheduleBuilder::admits(directive::Place& line) {
 /// Evaluates the subject and the clauses of a line before its settings.
 class ScheduleBuilder::ClauseValues : public directive::IgnoreFields {
  public:
-  ClauseValues(ScheduleBuilder& builder, const ast::DirectiveStmt& stmt, Frame& frame) : builder_(builder), evaluator_(*builder.evaluator_), stmt_(stmt), frame_(frame) {}
+  ClauseValues(ScheduleBuilder& builder, const ast::DirectiveStmt& stmt, Frame& frame)
+      : builder_(builder), evaluator_(*builder.evaluator_), stmt_(stmt), frame_(frame) {}
 
-  void region(directive::Selector& region) { region = evaluator_.eval_selector(*stmt_.region, frame_); }
+  void region(directive::Selector& region) {
+    region = evaluator_.eval_selector(*stmt_.region, frame_);
+  }
   void dimension(Symbol& dim, LocId& loc) {
     name(dim);
     loc = evaluator_.here(stmt_.name.range, frame_);
   }
   void name(Symbol& name) { name = evaluator_.context().symbol(stmt_.name.name); }
   void targets(std::vector<directive::Selector>& targets) { evaluate(stmt_.targets, targets); }
-  void into(directive::NamedExtent& extent, const directive::Number& bounds) { extent = builder_.extent(stmt_.into.front(), bounds, frame_); }
+  void into(directive::NamedExtent& extent, const directive::Number& bounds) {
+    extent = builder_.extent(stmt_.into.front(), bounds, frame_);
+  }
   void into(std::vector<directive::NamedExtent>& extents, const directive::Number& bounds) {
-    for (const ast::Pair& pair : stmt_.into) extents.push_back(builder_.extent(pair, bounds, frame_));
+    for (const ast::Pair& pair : stmt_.into)
+      extents.push_back(builder_.extent(pair, bounds, frame_));
   }
   void in(std::vector<directive::Selector>& targets) { evaluate(stmt_.in, targets); }
   void on(DeviceSetId& devices) { devices = evaluator_.eval_devices(*stmt_.devices, frame_); }
   void over(std::vector<Symbol>& axes) {
     for (const ast::Identifier& name : stmt_.axes) {
       // An axis parameter of a schedule means the axis that was passed.
-      const AxisValue* axis = name.binding == ast::kUnbound ? nullptr : frame_.slots[name.binding].get<AxisValue>();
+      const AxisValue* axis =
+          name.binding == ast::kUnbound ? nullptr : frame_.slots[name.binding].get<AxisValue>();
       if (!axis) return evaluator_.set_failed();
       const Symbol symbol = evaluator_.mesh->axes[axis->axis].name;
       if (std::find(axes.begin(), axes.end(), symbol) != axes.end()) {
-        evaluator_.fail(Code::axis_named_twice, name.range, frame_, "the axis `{}` is named twice here", evaluator_.context().text(symbol));
+        evaluator_.fail(Code::axis_named_twice, name.range, frame_,
+                        "the axis `{}` is named twice here", evaluator_.context().text(symbol));
         return;
       }
       axes.push_back(symbol);
@@ -155,7 +178,8 @@ class ScheduleBuilder::ClauseValues : public directive::IgnoreFields {
 
  private:
   void evaluate(std::span<const ast::Target> written, std::vector<directive::Selector>& targets) {
-    for (const ast::Target& target : written) targets.push_back(evaluator_.eval_target(target, frame_));
+    for (const ast::Target& target : written)
+      targets.push_back(evaluator_.eval_target(target, frame_));
   }
 
   ScheduleBuilder& builder_;
@@ -167,7 +191,9 @@ class ScheduleBuilder::ClauseValues : public directive::IgnoreFields {
 /// Evaluates one setting, as it is written.
 class ScheduleBuilder::SettingValue : public directive::IgnoreFields {
  public:
-  SettingValue(ScheduleBuilder& builder, directive::DirectiveKind kind, const ast::Pair& pair, Frame& frame) : builder_(builder), kind_(kind), pair_(pair), frame_(frame) {}
+  SettingValue(ScheduleBuilder& builder, directive::DirectiveKind kind, const ast::Pair& pair,
+               Frame& frame)
+      : builder_(builder), kind_(kind), pair_(pair), frame_(frame) {}
 
   void setting(std::string_view name, auto& value, auto&... loc) {
     if (name != pair_.name.name) return;
@@ -179,7 +205,8 @@ class ScheduleBuilder::SettingValue : public directive::IgnoreFields {
 
  private:
   void evaluate(std::integral auto& value, const directive::SettingRow& row) {
-    value = static_cast<std::remove_reference_t<decltype(value)>>(builder_.number(*pair_.value, *row.number, frame_));
+    value = static_cast<std::remove_reference_t<decltype(value)>>(
+        builder_.number(*pair_.value, *row.number, frame_));
   }
   template <typename Value>
   void evaluate(std::optional<Value>& value, const directive::SettingRow& row) {
@@ -187,8 +214,10 @@ class ScheduleBuilder::SettingValue : public directive::IgnoreFields {
   }
   void evaluate(std::vector<std::uint32_t>& values, const directive::SettingRow& row) {
     Evaluator& evaluator = *builder_.evaluator_;
-    for (const Value& value : evaluator.elements(evaluator.eval(*pair_.value, frame_), pair_.value->range, frame_)) {
-      values.push_back(static_cast<std::uint32_t>(builder_.allowed(value, *pair_.value, *row.number, frame_)));
+    for (const Value& value :
+         evaluator.elements(evaluator.eval(*pair_.value, frame_), pair_.value->range, frame_)) {
+      values.push_back(
+          static_cast<std::uint32_t>(builder_.allowed(value, *pair_.value, *row.number, frame_)));
       if (evaluator.failed()) return;
     }
   }
@@ -197,7 +226,8 @@ class ScheduleBuilder::SettingValue : public directive::IgnoreFields {
   void evaluate(Word& value, const directive::SettingRow& row) {
     const std::span<const std::string_view> words = directive::words_of(row);
     const auto* written = llvm::dyn_cast<ast::NameExpr>(pair_.value);
-    const auto found = std::find(words.begin(), words.end(), written != nullptr ? written->name : std::string_view());
+    const auto found = std::find(words.begin(), words.end(),
+                                 written != nullptr ? written->name : std::string_view());
     if (found == words.end()) return builder_.evaluator_->set_failed();  // refused by the analysis
     value = static_cast<Word>(found - words.begin());
   }

@@ -20,7 +20,8 @@ namespace piper::lower {
 /// Collects the directives of one train or library schedule, those of called schedules included.
 class ScheduleBuilder {
  public:
-  explicit ScheduleBuilder(Evaluator& evaluator, directive::Strategy& strategy) : evaluator_(&evaluator), strategy_(&strategy) {}
+  explicit ScheduleBuilder(Evaluator& evaluator, directive::Strategy& strategy)
+      : evaluator_(&evaluator), strategy_(&strategy) {}
 
   /// Any directive statement, `order` and settings included.
   void directive(const ast::Stmt& stmt, Frame& frame);
@@ -32,7 +33,8 @@ class ScheduleBuilder {
   void finish();
   /// `held(stage, p[r])`: the indices of a partition's parts placed on any of these devices,
   /// ascending.
-  Value held(const ast::CallExpr& call, const directive::Selector& work, const DeviceSet& devices, Frame& frame);
+  Value held(const ast::CallExpr& call, const directive::Selector& work, const DeviceSet& devices,
+             Frame& frame);
   /// Whether an order beside the call that led to the order being evaluated claims all of these
   /// devices.
   bool claimed_beside(const DeviceSet& claim) const;
@@ -79,18 +81,23 @@ class ScheduleBuilder {
   std::optional<OrderValue> evaluate_order(const ast::OrderStmt& stmt, Frame& frame);
   /// The table of the work that a `held` asks for; null, and a diagnostic, if no partition makes
   /// it.
-  const HeldTable* held_table(const ast::CallExpr& call, const directive::Selector& work, Frame& frame);
+  const HeldTable* held_table(const ast::CallExpr& call, const directive::Selector& work,
+                              Frame& frame);
   void leave_out_claimed(OrderValue& value) const;
   /// The value; reports one outside of the number's range.
   std::int64_t number(const ast::Expr& expr, const directive::Number& number, Frame& frame);
-  std::int64_t allowed(const Value& value, const ast::Expr& from, const directive::Number& number, const Frame& frame);
-  std::uint32_t count(const ast::Expr& expr, const directive::Number& allowed, Frame& frame) { return static_cast<std::uint32_t>(number(expr, allowed, frame)); }
-  directive::NamedExtent extent(const ast::Pair& pair, const directive::Number& allowed, Frame& frame);
+  std::int64_t allowed(const Value& value, const ast::Expr& from, const directive::Number& number,
+                       const Frame& frame);
+  std::uint32_t count(const ast::Expr& expr, const directive::Number& allowed, Frame& frame) {
+    return static_cast<std::uint32_t>(number(expr, allowed, frame));
+  }
+  directive::NamedExtent extent(const ast::Pair& pair, const directive::Number& allowed,
+                                Frame& frame);
 
   /// A lower bound of the number of pieces of work, from the known extents.
   struct Instances {
-    std::uint64_t stages = 1;                               // of the finest partition
-    std::vector<std::pair<Symbol, std::uint64_t>> splits;   // by dimension: the finest
+    std::uint64_t stages = 1;                              // of the finest partition
+    std::vector<std::pair<Symbol, std::uint64_t>> splits;  // by dimension: the finest
     std::uint64_t parts() const;
     void split(Symbol dim, std::uint64_t into);
   };
@@ -115,7 +122,7 @@ class ScheduleBuilder {
   std::vector<PostponedOrder> orders_;
   // of the orders evaluated so far, by their scope
   std::map<std::uint32_t, DeviceSetIndex> claims_;
-  std::map<std::string, HeldTable> held_;           // by requested work, while orders are evaluated
+  std::map<std::string, HeldTable> held_;  // by requested work, while orders are evaluated
   const PostponedOrder* evaluating_ = nullptr;
   LocId held_beside_;
   Instances instances_;
@@ -151,7 +158,10 @@ class OrderBuilder {
 /// The steps of one rank: cursors, the queue of pending weight gradients, slots.
 class RankBuilder {
  public:
-  RankBuilder(Evaluator& evaluator, directive::Order& order) : evaluator_(&evaluator), order_(&order) { lists_.emplace_back(); }
+  RankBuilder(Evaluator& evaluator, directive::Order& order)
+      : evaluator_(&evaluator), order_(&order) {
+    lists_.emplace_back();
+  }
 
   void cursor(const ast::CursorStmt& stmt, Frame& frame);
   void step(const ast::Step& step, Frame& frame);
@@ -176,8 +186,10 @@ class RankBuilder {
     std::size_t next_forward = 0, next_backward = 0;
     std::vector<std::uint32_t> queued;  // positions in queue_, in order
     std::size_t next_queued = 0;
-    std::int64_t pending = 0;           // of these, not taken
-    const std::vector<Element>& backward_elements() const { return backward.empty() ? forward : backward; }
+    std::int64_t pending = 0;  // of these, not taken
+    const std::vector<Element>& backward_elements() const {
+      return backward.empty() ? forward : backward;
+    }
   };
   struct Queued {
     Element element;
@@ -193,17 +205,21 @@ class RankBuilder {
     SourceRange range;
   };
   struct Deferred {
-    std::uint32_t op = 0;        // into Order::ops
-    std::int32_t cursor = -1;    // BW of this cursor; -1 and no coordinates: the oldest of all
+    std::uint32_t op = 0;      // into Order::ops
+    std::int32_t cursor = -1;  // BW of this cursor; -1 and no coordinates: the oldest of all
     const ast::OpExpr* expr = nullptr;
   };
 
   std::uint32_t add_step(const ast::Step& step, Frame& frame);
   std::uint32_t add_member(const ast::StepMember& member, Frame& frame);
   std::uint32_t add_op(const ast::OpExpr& op, Frame& frame);
-  std::uint32_t add_list(directive::OrderStep::Kind kind, std::vector<std::uint32_t> children, LocId loc);
-  std::uint32_t emit(Pass pass, std::span<const Element> elements, directive::CommClass part, LocId loc);
-  std::uint32_t emit(Pass pass, const Element& element, LocId loc) { return emit(pass, {&element, 1}, directive::CommClass::none, loc); }
+  std::uint32_t add_list(directive::OrderStep::Kind kind, std::vector<std::uint32_t> children,
+                         LocId loc);
+  std::uint32_t emit(Pass pass, std::span<const Element> elements, directive::CommClass part,
+                     LocId loc);
+  std::uint32_t emit(Pass pass, const Element& element, LocId loc) {
+    return emit(pass, {&element, 1}, directive::CommClass::none, loc);
+  }
   std::uint32_t explicit_op(const ast::OpExpr& op, Frame& frame);
   /// `BW`, of a cursor or (-1) the oldest of all.
   std::uint32_t queued_op(const ast::OpExpr& op, std::int32_t cursor, LocId loc, Frame& frame);
@@ -220,15 +236,18 @@ class RankBuilder {
   void enqueue(Element element, std::int32_t cursor, LocId loc);
   /// The elements that a cursor's list names.
   std::vector<Element> expand(const ast::Expr& expr, Frame& frame);
-  void expand_selector(const directive::Selector& selector, SourceRange range, std::vector<Element>& out, Frame& frame);
+  void expand_selector(const directive::Selector& selector, SourceRange range,
+                       std::vector<Element>& out, Frame& frame);
   bool same(const Element& a, const Element& b) const;
   std::uint64_t key(const Element& element) const;
   bool less(const Element& a, const Element& b) const;
   std::string text(const Element& element) const;
   std::string list_text(std::span<const Element> elements) const;
   LocId op_location(const ast::OpExpr& op, const Frame& frame) {
-    CachedLoc& cached = loc_cache_[(reinterpret_cast<std::uintptr_t>(&op) >> 4) % std::size(loc_cache_)];
-    if (cached.op != &op || cached.caller != frame.caller) cached = {&op, frame.caller, evaluator_->here(op.range, frame)};
+    CachedLoc& cached =
+        loc_cache_[(reinterpret_cast<std::uintptr_t>(&op) >> 4) % std::size(loc_cache_)];
+    if (cached.op != &op || cached.caller != frame.caller)
+      cached = {&op, frame.caller, evaluator_->here(op.range, frame)};
     return cached.loc;
   }
   void finish_slots(Frame& frame);

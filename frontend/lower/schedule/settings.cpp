@@ -26,13 +26,15 @@ const ast::Expr& argument_expr(const ast::CallExpr& call, std::size_t param) {
 /// One call of a setting. An argument out of range is reported, and the others are still checked.
 class SettingCall {
  public:
-  SettingCall(Evaluator& evaluator, Builtin id, const ast::CallExpr& expr, Frame& frame) : evaluator_(evaluator), id_(id), expr_(expr), frame_(frame) {}
+  SettingCall(Evaluator& evaluator, Builtin id, const ast::CallExpr& expr, Frame& frame)
+      : evaluator_(evaluator), id_(id), expr_(expr), frame_(frame) {}
 
   Value value() {
     switch (id_) {
       case Builtin::normal: return done(init(tensor::Init::Kind::normal, 0.02));
       case Builtin::uniform: return done(init(tensor::Init::Kind::uniform, 0));
-      case Builtin::constant: return share(tensor::Init{tensor::Init::Kind::constant, number(0, 0)});
+      case Builtin::constant:
+        return share(tensor::Init{tensor::Init::Kind::constant, number(0, 0)});
       case Builtin::cosine: return done(learning_rate(directive::LearningRate::Kind::cosine));
       case Builtin::linear: return done(learning_rate(directive::LearningRate::Kind::linear));
       case Builtin::flat: return done(learning_rate(directive::LearningRate::Kind::constant));
@@ -65,16 +67,21 @@ class SettingCall {
   std::int64_t count(std::size_t i, std::int64_t least, std::int64_t most = std::int64_t{1} << 50) {
     const auto value = argument(i);
     const std::int64_t n = value ? evaluator_.to_int(*value) : 0;
-    if (value) within(i, n, least, most + 1, n > most ? "at most " + std::to_string(most) : "at least " + std::to_string(least));
+    if (value)
+      within(i, n, least, most + 1,
+             n > most ? "at most " + std::to_string(most) : "at least " + std::to_string(least));
     return n;
   }
   /// Checks that argument i lies in [low, high).
   template <typename Number>
-  bool within(std::size_t i, Number value, std::type_identity_t<Number> low, std::type_identity_t<Number> high, std::string_view rule) {
+  bool within(std::size_t i, Number value, std::type_identity_t<Number> low,
+              std::type_identity_t<Number> high, std::string_view rule) {
     if (evaluator_.failed() || (value >= low && value < high)) return true;
     wrong_ = true;
-    evaluator_.fail(Code::setting_out_of_range, given(i) ? argument_expr(expr_, i).range : expr_.range, frame_, "`{}` of `{}` is `{}`; it must be {}",
-                    sema::signature(id_).params[i].name, sema::signature(id_).name, value, rule);
+    evaluator_.fail(Code::setting_out_of_range,
+                    given(i) ? argument_expr(expr_, i).range : expr_.range, frame_,
+                    "`{}` of `{}` is `{}`; it must be {}", sema::signature(id_).params[i].name,
+                    sema::signature(id_).name, value, rule);
     evaluator_.resume();
     return false;
   }
@@ -90,11 +97,13 @@ class SettingCall {
     rate.kind = kind;
     rate.base = number(0, 0);
     const bool positive = within(0, rate.base, 0, kInfinity, "at least 0");
-    rate.warmup = static_cast<std::uint32_t>(count(1, 0, std::numeric_limits<std::uint32_t>::max()));
+    rate.warmup =
+        static_cast<std::uint32_t>(count(1, 0, std::numeric_limits<std::uint32_t>::max()));
     if (given(1)) rate.warmup_loc = evaluator_.here(argument_expr(expr_, 1).range, frame_);
     if (kind != directive::LearningRate::Kind::constant) {
       rate.floor = number(2, 0);
-      if (positive) within(2, rate.floor, 0, std::nextafter(rate.base, kInfinity), "between 0 and the base");
+      if (positive)
+        within(2, rate.floor, 0, std::nextafter(rate.base, kInfinity), "between 0 and the base");
     }
     return rate;
   }
@@ -143,7 +152,10 @@ class SettingCall {
     const Values pair = evaluator_.elements(*given_betas, range, frame_);
     if (evaluator_.failed()) return false;
     if (pair.size() != 2) {
-      evaluator_.fail(Code::wrong_number_of_values, range, frame_, "`betas` has {}; it takes 2", counted(pair.size(), "value")).hint("write `betas: [0.9, 0.999]`");
+      evaluator_
+          .fail(Code::wrong_number_of_values, range, frame_, "`betas` has {}; it takes 2",
+                counted(pair.size(), "value"))
+          .hint("write `betas: [0.9, 0.999]`");
       return false;
     }
     optimizer.beta1 = evaluator_.to_float(pair[0]);
@@ -174,7 +186,8 @@ class SettingCall {
     if (given(1)) device.speed = positive(1);
     if (given(2)) {
       device.overlap = positive(2);
-      within(2, *device.overlap, 1, kInfinity, "at least 1: how much longer work takes while a communication runs beside it");
+      within(2, *device.overlap, 1, kInfinity,
+             "at least 1: how much longer work takes while a communication runs beside it");
     }
     if (given(3)) device.host = static_cast<double>(byte_count(3, "at least 1 byte per second"));
     if (given(4)) {
@@ -194,7 +207,8 @@ class SettingCall {
     }
     if (given(6)) {
       rates.efficiency = positive(6);
-      within(6, *rates.efficiency, 0, std::nextafter(1.0, 2.0), "at most 1: the part of its rates that the device reaches");
+      within(6, *rates.efficiency, 0, std::nextafter(1.0, 2.0),
+             "at most 1: the part of its rates that the device reaches");
     }
     if (given(7)) {
       rates.flops_f32 = positive(7);
@@ -203,7 +217,8 @@ class SettingCall {
     }
     if (given(8)) rates.flops_bf16 = positive(8);
     if (given(9)) rates.flops_f64 = positive(9);
-    if (given(10)) rates.bandwidth = static_cast<double>(byte_count(10, "at least 1 byte per second"));
+    if (given(10))
+      rates.bandwidth = static_cast<double>(byte_count(10, "at least 1 byte per second"));
     return rates;
   }
 
@@ -212,7 +227,9 @@ class SettingCall {
     link.bandwidth = static_cast<double>(byte_count(0, "at least 1 byte per second"));
     link.latency = number(1, 0);
     within(1, link.latency, 0, kLongest, "at least 0 and below 1e9 seconds");
-    if (given(2)) link.shared = static_cast<std::uint32_t>(count(2, 1, std::numeric_limits<std::int32_t>::max()));
+    if (given(2))
+      link.shared =
+          static_cast<std::uint32_t>(count(2, 1, std::numeric_limits<std::int32_t>::max()));
     return link;
   }
 
@@ -227,8 +244,12 @@ class SettingCall {
     if (evaluator_.failed()) return data;
     const std::string& text = *path->shared<std::string>();
     const bool from_command_line = evaluator_.override_strings.contains(&text);
-    const std::filesystem::path folder = std::filesystem::path(context.locations.files().name(context.locations.primary(data.loc).file)).parent_path();
-    data.path = from_command_line || text.empty() ? text : (folder / text).lexically_normal().string();
+    const std::filesystem::path folder =
+        std::filesystem::path(
+            context.locations.files().name(context.locations.primary(data.loc).file))
+            .parent_path();
+    data.path =
+        from_command_line || text.empty() ? text : (folder / text).lexically_normal().string();
     data.batch = count(1, 1);
     return data;
   }
@@ -275,7 +296,9 @@ class SettingCall {
       const std::int64_t size = evaluator_.eval_int(*extent.value, frame_);
       if (evaluator_.failed()) return;
       if (size < 1) {
-        evaluator_.fail(Code::setting_out_of_range, extent.value->range, frame_, "the extent of `{}` is `{}`; it must be at least 1", extent.name.name, size);
+        evaluator_.fail(Code::setting_out_of_range, extent.value->range, frame_,
+                        "the extent of `{}` is `{}`; it must be at least 1", extent.name.name,
+                        size);
         wrong_ = true;
         if (!evaluator_.resume()) return;
       }
@@ -293,7 +316,9 @@ class SettingCall {
 
 }  // namespace
 
-Value Evaluator::eval_setting_call(Builtin id, const ast::CallExpr& expr, Frame& frame) { return SettingCall(*this, id, expr, frame).value(); }
+Value Evaluator::eval_setting_call(Builtin id, const ast::CallExpr& expr, Frame& frame) {
+  return SettingCall(*this, id, expr, frame).value();
+}
 
 void ScheduleBuilder::setting(const ast::SettingStmt& stmt, Frame& frame) {
   const ast::Pair& pair = stmt.setting;
@@ -304,7 +329,10 @@ void ScheduleBuilder::setting(const ast::SettingStmt& stmt, Frame& frame) {
   if (name == "data" || name == "held_out") {
     const directive::Data& data = *value.shared<directive::Data>();
     if (name == "data" && data.batches > 0) {
-      evaluator_->fail_at(Code::limit_on_training_data, data.batches_loc, "`batches` limits held-out data, and this is the data of training").hint("leave `batches` out, and write `steps` for the length of the train");
+      evaluator_
+          ->fail_at(Code::limit_on_training_data, data.batches_loc,
+                    "`batches` limits held-out data, and this is the data of training")
+          .hint("leave `batches` out, and write `steps` for the length of the train");
       return;
     }
     (name == "data" ? settings.data : settings.held_out) = data;
@@ -318,7 +346,8 @@ void ScheduleBuilder::setting(const ast::SettingStmt& stmt, Frame& frame) {
     const std::int64_t number = evaluator_->to_int(value);
     const std::int64_t least = name == "steps" ? 1 : 0;
     if (number < least) {
-      auto&& report = evaluator_->fail(Code::setting_out_of_range, pair.value->range, frame, "`{}` is `{}`; it must be at least {}", name, number, least);
+      auto&& report = evaluator_->fail(Code::setting_out_of_range, pair.value->range, frame,
+                                       "`{}` is `{}`; it must be at least {}", name, number, least);
       if (number == 0) report.hint("to run nothing write `piper check`");
       return;
     }

@@ -28,14 +28,17 @@ struct Layouts {
 
 TEST(Layouts, EqualOnesHaveOneId) {
   Layouts all({{"tp", 2}, {"dp", 2}});
-  const AxisLayout batch = AxisLayout::sharded(all.name("batch")), heads = AxisLayout::sharded(all.name("heads"));
+  const AxisLayout batch = AxisLayout::sharded(all.name("batch")),
+                   heads = AxisLayout::sharded(all.name("heads"));
   EXPECT_TRUE(all.of({}).replicated());
   EXPECT_TRUE(all.of({{"dp", {}}}).replicated());
   EXPECT_EQ(all.of({{"tp", heads}, {"dp", batch}}), all.of({{"dp", batch}, {"tp", heads}}));
   // Which one is outermost.
   EXPECT_NE(all.of({{"tp", batch}, {"dp", batch}}), all.of({{"dp", batch}, {"tp", batch}}));
-  EXPECT_NE(all.of({{"tp", AxisLayout::flat_sharded()}, {"dp", AxisLayout::flat_sharded()}}), all.of({{"dp", AxisLayout::flat_sharded()}, {"tp", AxisLayout::flat_sharded()}}));
-  EXPECT_EQ(all.of({{"tp", AxisLayout::partial()}, {"dp", AxisLayout::partial()}}), all.of({{"dp", AxisLayout::partial()}, {"tp", AxisLayout::partial()}}));
+  EXPECT_NE(all.of({{"tp", AxisLayout::flat_sharded()}, {"dp", AxisLayout::flat_sharded()}}),
+            all.of({{"dp", AxisLayout::flat_sharded()}, {"tp", AxisLayout::flat_sharded()}}));
+  EXPECT_EQ(all.of({{"tp", AxisLayout::partial()}, {"dp", AxisLayout::partial()}}),
+            all.of({{"dp", AxisLayout::partial()}, {"tp", AxisLayout::partial()}}));
 }
 
 TEST(Layouts, ArePrintedAxisByAxis) {
@@ -43,7 +46,8 @@ TEST(Layouts, ArePrintedAxisByAxis) {
   const AxisLayout batch = AxisLayout::sharded(all.name("batch"));
   EXPECT_EQ(all.text({}), "");
   EXPECT_EQ(all.text(all.of({{"tp", AxisLayout::partial()}, {"dp", batch}})), "dp: batch, tp: +");
-  EXPECT_EQ(all.text(all.of({{"tp", batch}, {"cp", AxisLayout::flat_sharded()}, {"dp", batch}})), "cp: flat, tp: batch, dp: batch");
+  EXPECT_EQ(all.text(all.of({{"tp", batch}, {"cp", AxisLayout::flat_sharded()}, {"dp", batch}})),
+            "cp: flat, tp: batch, dp: batch");
   EXPECT_EQ(all.text(all.of({{"tp", AxisLayout::sharded(all.name("flat"))}})), "tp: \"flat\"");
 }
 
@@ -65,9 +69,13 @@ TEST(Boxes, BlocksAreContiguousAndTheFirstOnesLarger) {
 
 TEST(Boxes, FollowFromTypeLayoutAndDevice) {
   Layouts all({{"dp", 2}, {"tp", 3}});
-  const tensor::Type type{tensor::DType::f32, {{all.name("batch"), 8, true}, {all.name("dim"), 7, false}}};
-  const AxisLayout batch = AxisLayout::sharded(all.name("batch")), dim = AxisLayout::sharded(all.name("dim"));
-  const auto box = [&](LayoutId layout, std::vector<std::uint32_t> at) { return box_of(type, all.table[layout], all.mesh, at); };
+  const tensor::Type type{tensor::DType::f32,
+                          {{all.name("batch"), 8, true}, {all.name("dim"), 7, false}}};
+  const AxisLayout batch = AxisLayout::sharded(all.name("batch")),
+                   dim = AxisLayout::sharded(all.name("dim"));
+  const auto box = [&](LayoutId layout, std::vector<std::uint32_t> at) {
+    return box_of(type, all.table[layout], all.mesh, at);
+  };
   EXPECT_EQ(box({}, {1, 1}), (Box{{0, 8, 8}, {0, 7, 7}}));
   EXPECT_EQ(box(all.of({{"dp", batch}, {"tp", dim}}), {1, 0}), (Box{{4, 4, 8}, {0, 3, 7}}));
   EXPECT_EQ(box(all.of({{"dp", batch}, {"tp", dim}}), {1, 2}), (Box{{4, 4, 8}, {5, 2, 7}}));
@@ -75,20 +83,28 @@ TEST(Boxes, FollowFromTypeLayoutAndDevice) {
   EXPECT_EQ(box(all.of({{"dp", batch}, {"tp", batch}}), {1, 1}), (Box{{6, 1, 8}, {0, 7, 7}}));
   EXPECT_EQ(box(all.of({{"tp", batch}, {"dp", batch}}), {1, 1}), (Box{{5, 1, 8}, {0, 7, 7}}));
   EXPECT_EQ(box(all.of({{"dp", AxisLayout::partial()}}), {1, 1}), (Box{{0, 8, 8}, {0, 7, 7}}));
-  EXPECT_EQ(mask_of(all.table[all.of({{"dp", batch}, {"tp", AxisLayout::partial()}})], AxisLayout::partial(), all.mesh), 2);
-  EXPECT_EQ(axes_of(all.table[all.of({{"tp", batch}, {"dp", batch}})], batch, all.mesh), (AxisList{1, 0}));
+  EXPECT_EQ(mask_of(all.table[all.of({{"dp", batch}, {"tp", AxisLayout::partial()}})],
+                    AxisLayout::partial(), all.mesh),
+            2);
+  EXPECT_EQ(axes_of(all.table[all.of({{"tp", batch}, {"dp", batch}})], batch, all.mesh),
+            (AxisList{1, 0}));
 }
 
 TEST(Boxes, CoverTheValueOnceOverAllDevices) {
   Layouts all({{"dp", 3}, {"tp", 2}});
-  const tensor::Type type{tensor::DType::f32, {{all.name("batch"), 7, true}, {all.name("dim"), 5, false}}};
-  const AxisLayout batch = AxisLayout::sharded(all.name("batch")), dim = AxisLayout::sharded(all.name("dim"));
-  for (const LayoutId layout : {all.of({{"dp", batch}, {"tp", dim}}), all.of({{"dp", batch}, {"tp", batch}}), all.of({{"tp", dim}, {"dp", dim}})}) {
+  const tensor::Type type{tensor::DType::f32,
+                          {{all.name("batch"), 7, true}, {all.name("dim"), 5, false}}};
+  const AxisLayout batch = AxisLayout::sharded(all.name("batch")),
+                   dim = AxisLayout::sharded(all.name("dim"));
+  for (const LayoutId layout :
+       {all.of({{"dp", batch}, {"tp", dim}}), all.of({{"dp", batch}, {"tp", batch}}),
+        all.of({{"tp", dim}, {"dp", dim}})}) {
     std::vector<int> covered(35, 0);
     for (std::uint32_t r = 0; r < 6; ++r) {
       const Box box = box_of(type, all.table[layout], all.mesh, coordinates_of(all.mesh, r));
       for (std::int64_t b = 0; b < box[0].extent; ++b) {
-        for (std::int64_t d = 0; d < box[1].extent; ++d) ++covered[static_cast<std::size_t>((box[0].first + b) * 5 + box[1].first + d)];
+        for (std::int64_t d = 0; d < box[1].extent; ++d)
+          ++covered[static_cast<std::size_t>((box[0].first + b) * 5 + box[1].first + d)];
       }
     }
     EXPECT_EQ(covered, std::vector<int>(35, 1)) << all.text(layout);

@@ -38,12 +38,14 @@ std::string describe(const OpCase& c, const Row& row, const Context& context) {
 }
 
 /// The shards of an operand on several members. Summands are random except the last.
-std::vector<Array> parts_of(const Array& whole, const AxisLayout& layout, std::int64_t members, Random& random) {
+std::vector<Array> parts_of(const Array& whole, const AxisLayout& layout, std::int64_t members,
+                            Random& random) {
   std::vector<Array> parts(static_cast<std::size_t>(members), whole);
   for (std::int64_t i = 0; i < members; ++i) {
     Array& part = parts[static_cast<std::size_t>(i)];
     if (layout.kind == LayoutKind::sharded) {
-      const Interval interval = shard_of(piper::full_interval(whole.type.dims[*whole.type.find(layout.dim)].extent), members, i);
+      const Interval interval = shard_of(
+          piper::full_interval(whole.type.dims[*whole.type.find(layout.dim)].extent), members, i);
       part = slice(whole, layout.dim, interval.first, interval.extent);
     } else if (layout.kind == LayoutKind::partial && i + 1 < members) {
       part = random_array(whole.type, random);
@@ -70,7 +72,8 @@ Array joined(const std::vector<Array>& parts, const AxisLayout& layout) {
 std::int64_t fewest(const OpCase& c, const Row& row, const std::vector<Type>& results) {
   std::int64_t fewest = INT64_MAX;
   const auto look = [&](const Type& type, const AxisLayout& layout) {
-    if (layout.kind == LayoutKind::sharded) fewest = std::min(fewest, type.dims[*type.find(layout.dim)].extent);
+    if (layout.kind == LayoutKind::sharded)
+      fewest = std::min(fewest, type.dims[*type.find(layout.dim)].extent);
   };
   for (std::size_t i = 0; i < row.operands.size(); ++i) look(c.operands[i], row.operands[i]);
   for (std::size_t i = 0; i < row.results.size(); ++i) look(results[i], row.results[i]);
@@ -86,11 +89,14 @@ TEST(OpCases, OperandsReachWhereOpsBendAndSaturate) {
       Random random(5);
       for (const Array& operand : random_operands(c, context.symbols, random)) {
         if (!is_floating(operand.type.dtype)) continue;
-        for (const double number : operand.data) low = std::min(low, number), high = std::max(high, number), nearest = std::min(nearest, std::abs(number));
+        for (const double number : operand.data)
+          low = std::min(low, number), high = std::max(high, number),
+          nearest = std::min(nearest, std::abs(number));
       }
     }
     if (low > high) continue;  // no operands, or integers
-    const bool positive = op.op == Op::log || op.op == Op::sqrt || op.op == Op::rsqrt, products = op.op == Op::attend || op.op == Op::attend_grad;
+    const bool positive = op.op == Op::log || op.op == Op::sqrt || op.op == Op::rsqrt,
+               products = op.op == Op::attend || op.op == Op::attend_grad;
     EXPECT_GT(high, products ? 2.5 : 3.5) << op.name;
     EXPECT_LT(low, positive ? 0.2 : products ? -2.5 : -3.5) << op.name;
     EXPECT_LT(nearest, 0.2) << op.name;
@@ -98,10 +104,12 @@ TEST(OpCases, OperandsReachWhereOpsBendAndSaturate) {
 }
 
 /// Computing on the shards and joining the results gives the whole.
-void expect_true(const OpCase& c, const Row& row, const std::vector<Array>& operands, const std::vector<Array>& whole, std::int64_t members, const Context& context) {
+void expect_true(const OpCase& c, const Row& row, const std::vector<Array>& operands,
+                 const std::vector<Array>& whole, std::int64_t members, const Context& context) {
   Random random(3);
   std::vector<std::vector<Array>> given, made(whole.size());
-  for (std::size_t i = 0; i < operands.size(); ++i) given.push_back(parts_of(operands[i], row.operands[i], members, random));
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    given.push_back(parts_of(operands[i], row.operands[i], members, random));
   for (std::int64_t m = 0; m < members; ++m) {
     std::vector<Array> local;
     std::vector<Type> types;
@@ -111,7 +119,8 @@ void expect_true(const OpCase& c, const Row& row, const std::vector<Array>& oper
     }
     Attrs attrs = c.attrs;
     for (Dim& dim : attrs.shape.dims) {
-      if (row.results[0] == AxisLayout::sharded(dim.name)) dim.extent = shard_of(piper::full_interval(dim.extent), members, m).extent;
+      if (row.results[0] == AxisLayout::sharded(dim.name))
+        dim.extent = shard_of(piper::full_interval(dim.extent), members, m).extent;
     }
     const Inferred inferred = infer(c.op, types, attrs, context.symbols);
     ASSERT_EQ(inferred.error, "");
@@ -121,7 +130,9 @@ void expect_true(const OpCase& c, const Row& row, const std::vector<Array>& oper
   for (std::size_t i = 0; i < whole.size(); ++i) {
     const Array result = joined(made[i], row.results[i]);
     ASSERT_EQ(result.type, whole[i].type);
-    for (std::size_t e = 0; e < result.data.size(); ++e) ASSERT_NEAR(result.data[e], whole[i].data[e], 1e-12 * std::max(1.0, std::abs(whole[i].data[e])));
+    for (std::size_t e = 0; e < result.data.size(); ++e)
+      ASSERT_NEAR(result.data[e], whole[i].data[e],
+                  1e-12 * std::max(1.0, std::abs(whole[i].data[e])));
   }
 }
 
@@ -145,8 +156,10 @@ TEST(TensorLayout, PartsOfTheOperandsGivePartsOfTheResults) {
         if (r > 0) table += describe(c, row, context) + "\n";
         expect_true(c, row, operands, whole, 2, context);
         // Heads are cut in groups of those that share a key head.
-        if (fewest(c, row, types) >= 3 && op.op != Op::attend && op.op != Op::attend_grad) expect_true(c, row, operands, whole, 3, context);
-        for (std::size_t other = 0; other < r; ++other) EXPECT_FALSE(all[other].operands == row.operands && all[other].results == row.results);
+        if (fewest(c, row, types) >= 3 && op.op != Op::attend && op.op != Op::attend_grad)
+          expect_true(c, row, operands, whole, 3, context);
+        for (std::size_t other = 0; other < r; ++other)
+          EXPECT_FALSE(all[other].operands == row.operands && all[other].results == row.results);
       }
     }
   }
@@ -156,7 +169,10 @@ TEST(TensorLayout, PartsOfTheOperandsGivePartsOfTheResults) {
 TEST(TensorSampling, OpsMayRunOnSomeSamples) {
   for (const OpInfo& op : all_ops()) {
     Context context;
-    for (const OpCase& c : cases_of(op.op, context)) EXPECT_NE(sampling(c.op, c.operands, result_types(c, context.symbols), c.attrs), Sampling::coupled) << info(c.op).name << " (" << c.what << ")";
+    for (const OpCase& c : cases_of(op.op, context))
+      EXPECT_NE(sampling(c.op, c.operands, result_types(c, context.symbols), c.attrs),
+                Sampling::coupled)
+          << info(c.op).name << " (" << c.what << ")";
   }
 }
 
@@ -167,23 +183,29 @@ TEST(TensorSampling, AnOpAlongTheSampledDimensionCouplesSamples) {
     return sampling(c.op, c.operands, result_types(c, context.symbols), c.attrs);
   };
   const Type x = make_type(context, "f32[batch: 4*, dim: 6]");
-  for (const Op op : {Op::max, Op::softmax, Op::log_softmax, Op::rms_norm, Op::layer_norm, Op::rename}) {
+  for (const Op op :
+       {Op::max, Op::softmax, Op::log_softmax, Op::rms_norm, Op::layer_norm, Op::rename}) {
     EXPECT_EQ(of(op, {x}, "dims: batch; dims2: other"), Sampling::coupled) << info(op).name;
     EXPECT_EQ(of(op, {x}, "dims: dim; dims2: other"), Sampling::independent) << info(op).name;
   }
   EXPECT_EQ(of(Op::sum, {x}, "dims: batch"), Sampling::summed);
   EXPECT_EQ(of(Op::sum, {x}, "dims: dim"), Sampling::independent);
-  EXPECT_EQ(of(Op::contract, {x, make_type(context, "f32[batch: 4*, out: 2]")}, "dims: batch"), Sampling::summed);
-  const Type table = make_type(context, "f32[batch: 4*, dim: 6]"), indices = make_type(context, "i64[seq: 3]");
+  EXPECT_EQ(of(Op::contract, {x, make_type(context, "f32[batch: 4*, out: 2]")}, "dims: batch"),
+            Sampling::summed);
+  const Type table = make_type(context, "f32[batch: 4*, dim: 6]"),
+             indices = make_type(context, "i64[seq: 3]");
   EXPECT_EQ(of(Op::lookup, {table, indices}, ""), Sampling::coupled);
   const Type q = make_type(context, "f32[batch: 4*, heads: 2, width: 2]");
   EXPECT_EQ(of(Op::attend, {q, q, q}, "causal: true; scalar: 1"), Sampling::coupled);
-  EXPECT_EQ(of(Op::cross_entropy, {x, make_type(context, "i64[dim: 6]")}, "dims: batch"), Sampling::coupled);
+  EXPECT_EQ(of(Op::cross_entropy, {x, make_type(context, "i64[dim: 6]")}, "dims: batch"),
+            Sampling::coupled);
 }
 
 TEST(TensorCost, CountsWork) {
   Context context;
-  const auto cost_of = [&](const OpCase& c) { return cost(c.op, c.operands, result_types(c, context.symbols), c.attrs); };
+  const auto cost_of = [&](const OpCase& c) {
+    return cost(c.op, c.operands, result_types(c, context.symbols), c.attrs);
+  };
   for (const OpInfo& op : all_ops()) {
     for (const OpCase& c : cases_of(op.op, context)) {
       const Cost one = cost_of(c);
@@ -207,7 +229,11 @@ TEST(TensorCost, CountsWork) {
       EXPECT_LE(two.bytes, 2 * one.bytes);
     }
   }
-  const OpCase product{Op::contract, "", {make_type(context, "f32[batch: 3*, dim: 5]"), make_type(context, "f32[dim: 5, hidden: 7]")}, make_attrs(context, "dims: dim")};
+  const OpCase product{
+      Op::contract,
+      "",
+      {make_type(context, "f32[batch: 3*, dim: 5]"), make_type(context, "f32[dim: 5, hidden: 7]")},
+      make_attrs(context, "dims: dim")};
   EXPECT_EQ(cost_of(product).flops, 2 * 3 * 5 * 7);
   EXPECT_EQ(cost_of(product).bytes, 4 * (3 * 5 + 5 * 7 + 3 * 7));
 }

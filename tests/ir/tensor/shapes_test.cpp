@@ -44,16 +44,19 @@ std::vector<ShapeLine> infer_lines(const std::string& text, Context& context) {
   return lines;
 }
 
-PIPER_FILE_TEST(TensorShapes, "tests/ir/testdata/tensor_shapes", ".shapes", [](const FileTest& test) {
-  Context context;
-  std::string out;
-  for (const ShapeLine& line : infer_lines(test.text, context)) {
-    out += line.text + "\n";
-    if (!line.inferred.error.empty()) out += "    error: " + line.inferred.error + "\n";
-    for (const tensor::Type& type : line.inferred.types) out += "    " + print(type, context.symbols) + "\n";
-  }
-  expect_golden(test.beside(".out"), out);
-});
+PIPER_FILE_TEST(TensorShapes, "tests/ir/testdata/tensor_shapes", ".shapes",
+                [](const FileTest& test) {
+                  Context context;
+                  std::string out;
+                  for (const ShapeLine& line : infer_lines(test.text, context)) {
+                    out += line.text + "\n";
+                    if (!line.inferred.error.empty())
+                      out += "    error: " + line.inferred.error + "\n";
+                    for (const tensor::Type& type : line.inferred.types)
+                      out += "    " + print(type, context.symbols) + "\n";
+                  }
+                  expect_golden(test.beside(".out"), out);
+                });
 
 TEST(TensorShapes, EveryOpHasALegalAndAnIllegalLine) {
   std::set<Op> legal, illegal;
@@ -74,7 +77,8 @@ TEST(TensorShapes, EveryOpHasALegalAndAnIllegalLine) {
 
 TEST(TensorTypes, ElementsOfHugeTypesDoNotWrapAround) {
   Context context;
-  const tensor::Type type = make_type(context, "f64[a: 4611686018427387904, b: 4611686018427387904]");
+  const tensor::Type type =
+      make_type(context, "f64[a: 4611686018427387904, b: 4611686018427387904]");
   EXPECT_GT(type.elements(), 0);
   EXPECT_GT(type.bytes(), 0);
 }

@@ -16,7 +16,9 @@ namespace {
 
 using namespace tensor;
 
-std::string diagnostics(const DiagnosticSink& sink, const Context& context) { return render_text(sink.sorted(), context.locations.files()); }
+std::string diagnostics(const DiagnosticSink& sink, const Context& context) {
+  return render_text(sink.sorted(), context.locations.files());
+}
 
 /// print(parse(print(graph))) == print(graph), in a separate context.
 void expect_round_trip(const Graph& graph) {
@@ -32,7 +34,8 @@ void expect_round_trip(const Graph& graph) {
 
 TEST(TensorText, ModelsRoundTrip) {
   Context context;
-  for (const Graph& graph : {gpt_model(context, {}), mlp_model(context, {}), two_tower_model(context, {})}) {
+  for (const Graph& graph :
+       {gpt_model(context, {}), mlp_model(context, {}), two_tower_model(context, {})}) {
     DiagnosticSink sink(context.locations);
     EXPECT_TRUE(verify(graph, sink)) << diagnostics(sink, context);
     expect_round_trip(graph);
@@ -46,7 +49,8 @@ TEST(TensorText, EveryOpRoundTrips) {
       Graph graph(context);
       Builder build(graph);
       std::vector<ValueId> operands;
-      for (const Type& type : c.operands) operands.push_back(graph.add_leaf(type, context.symbol("operand")));
+      for (const Type& type : c.operands)
+        operands.push_back(graph.add_leaf(type, context.symbol("operand")));
       ASSERT_TRUE(build.op(c.op, operands, c.attrs)) << op.name;
       expect_round_trip(graph);
     }
@@ -60,21 +64,26 @@ TEST(TensorText, StrangeNamesNumbersAndPlacesRoundTrip) {
   Graph graph(context);
   graph.name = "a b";
   Builder build(graph);
-  build.at(graph.regions.child(graph.regions.child({}, context.symbol("two words"), 7), context.symbol("dotted.name"), 0), loc, "p\n\"q\"");
+  build.at(graph.regions.child(graph.regions.child({}, context.symbol("two words"), 7),
+                               context.symbol("dotted.name"), 0),
+           loc, "p\n\"q\"");
   const Dim strange{context.symbol("a: 2"), 3, true};
   ValueId x = build.input("in\\put", {DType::f64, {strange}});
   build.weight("", {DType::f64, {}}, {Init::Kind::uniform, 0.1 + 0.2});
-  for (const double number : {5e-324, 1.7976931348623157e308, 0.1, -0.0, 1.0 / 3.0, 1e23}) x = build.scale(x, number).value;
+  for (const double number : {5e-324, 1.7976931348623157e308, 0.1, -0.0, 1.0 / 3.0, 1e23})
+    x = build.scale(x, number).value;
   ASSERT_TRUE(build.loss("l", x));
   expect_round_trip(graph);
-  EXPECT_NE(print(graph).find("loc(\"a \\\"b\\\".pipe\":1:5-1:10)"), std::string::npos) << print(graph);
+  EXPECT_NE(print(graph).find("loc(\"a \\\"b\\\".pipe\":1:5-1:10)"), std::string::npos)
+      << print(graph);
 }
 
 TEST(TensorText, NamesAreUniqueAndSpeak) {
   Context context;
   const Graph graph = gpt_model(context, {});
   std::set<std::string> names;
-  for (std::size_t v = 0; v < graph.values().size(); ++v) EXPECT_TRUE(names.insert(value_text(graph, ValueId::at(v))).second);
+  for (std::size_t v = 0; v < graph.values().size(); ++v)
+    EXPECT_TRUE(names.insert(value_text(graph, ValueId::at(v))).second);
   EXPECT_TRUE(names.count("%block.0.mlp.0.gelu"));
   EXPECT_TRUE(names.count("%block.0.attention.0.attend.lse"));
   EXPECT_TRUE(names.count("%tokens"));
@@ -91,7 +100,9 @@ PIPER_FILE_TEST(TensorText, "tests/ir/testdata/tensor_text", ".pir", [](const Fi
 TEST(TensorText, MutatedTextIsRefusedOrWellFormed) {
   Context context;
   std::vector<std::string> seeds;
-  for (const Graph& graph : {gpt_model(context, {}), mlp_model(context, {}), two_tower_model(context, {})}) seeds.push_back(print(graph));
+  for (const Graph& graph :
+       {gpt_model(context, {}), mlp_model(context, {}), two_tower_model(context, {})})
+    seeds.push_back(print(graph));
   for_each_case(3000, [&](Random& random) {
     std::string text = random.pick(seeds);
     for (std::uint64_t edits = 1 + random.below(3); edits > 0; --edits) {
