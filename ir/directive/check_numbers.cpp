@@ -29,7 +29,7 @@ class NumberCheck : public IgnoreFields {
     if (bounds.allows(value)) return;
     DiagnosticBuilder builder =
         sink_.report(bounds.code, narrowest(loc, line_), "{}",
-                     bounds.refusal(std::to_string(value), value < bounds.least));
+                     bounds.refusal(std::to_string(value), value < bounds.min_value));
     if (!bounds.hint.empty()) builder.hint("{}", bounds.hint);
   }
   template <typename Value>

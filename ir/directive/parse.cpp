@@ -453,7 +453,7 @@ NamedExtent parse_extent(TextReader& reader) {
   extent.name = reader.symbol("a name");
   reader.expect(":");
   extent.extent =
-      static_cast<std::uint32_t>(reader.integer("an extent", kParts.least, kParts.most));
+      static_cast<std::uint32_t>(reader.integer("an extent", kParts.min_value, kParts.max_value));
   return extent;
 }
 
