@@ -1,7 +1,7 @@
 """The rule `terms`: what the field has a word for is called by it (docs/terms.md), and no declaration, member, function, type or test has a name that says nothing.
 
 Names that are gone are refused in code everywhere. Vague names are refused in headers, for members and for tests; as locals of a .cpp they are counted per folder,
-and a count may only fall: LOCALS has what there is, and a smaller number is written there by whoever reaches it.
+and a count may only fall: LOCALS has the present counts, and a change that lowers one writes the smaller number there.
 """
 
 import re
