@@ -5,6 +5,7 @@
 #include <set>
 
 #include "antlr4-runtime.h"
+#include "frontend/parse/token_types.h"
 #include "frontend/source/word_of_hint.h"
 #include "grammar_generated/PipeLexer.h"
 
@@ -102,19 +103,6 @@ constexpr ForeignForm kForms[] = {
      "write `use $path`, which names one `.pipe` file: a path from here, or one of `std`",
      "using std.schedules.zbv"},
 };
-
-bool ends_operand(std::size_t type) {
-  switch (type) {
-    case Lexer::NAME:
-    case Lexer::NUMBER:
-    case Lexer::STRING:
-    case Lexer::TRUE:
-    case Lexer::FALSE:
-    case Lexer::RPAREN:
-    case Lexer::RBRACKET: return true;
-    default: return false;
-  }
-}
 
 /// The types of the tokens of `words`, which are ours.
 std::vector<std::size_t> types_of(std::string_view words) {

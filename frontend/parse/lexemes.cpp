@@ -4,7 +4,8 @@
 #include <string>
 
 #include "antlr4-runtime.h"
-#include "frontend/parse/token_filter.h"
+#include "frontend/parse/read_raw_tokens.h"
+#include "frontend/parse/token_types.h"
 #include "grammar_generated/PipeLexer.h"
 
 namespace piper::parse {

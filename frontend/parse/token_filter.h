@@ -35,13 +35,6 @@ struct Tokens {
 /// AST.
 constexpr std::size_t kMaxNesting = 400;
 
-/// The lexer sees one character per byte, so that its offsets are byte offsets. Bytes beyond ASCII
-/// are legal only where any character is, hence one substitute is enough for all of them.
-std::string one_character_per_byte(std::string_view text);
-
-/// Whether a line end after a token of this type can end a statement.
-bool can_end_statement(std::size_t type);
-
 /// How line ends and brackets are read. `with_mistakes` guesses the missing end of a statement from
 /// the first word of the next line, and closes brackets there. A legal program may have such a word
 /// on a line that goes on (`let a,` before `b = f()`), so it is read `as_written` first.
