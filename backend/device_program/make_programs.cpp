@@ -2,12 +2,11 @@
 #include <algorithm>
 #include <cassert>
 #include <cstddef>
-#include <initializer_list>
 #include <map>
 
 #include "backend/device_program/abi_types.h"
 #include "backend/device_program/device_program.h"
-#include "backend/kernel/update_body.h"
+#include "backend/device_program/program_bodies.h"
 #include "ir/dag/bucket_layout.h"
 #include "ir/dag/value_layout.h"
 #include "llvm/ADT/StringExtras.h"
@@ -24,94 +23,6 @@ using tensor::DType;
 namespace {
 
 constexpr std::uint64_t kScalar = sizeof(double);
-
-/// The kernel bodies of a DAG, built once each.
-class Bodies {
- public:
-  Bodies(const Dag& dag, Target target, std::vector<KernelBody>& list)
-      : dag_(dag), target_(target), list_(list), of_chunk_(dag.bodies.size(), kNone) {
-    if (dag.settings.optimizer) optimizer_ = *dag.settings.optimizer;
-    norm_order_ = dag::norm_order(dag);
-  }
-
-  std::uint32_t chunk(dag::BodyId body) {
-    std::uint32_t& known = of_chunk_[body.index()];
-    if (known == kNone)
-      known = add(build_kernels(dag_.bodies[body.index()], target_),
-                  dag_.context->text(dag_.bodies[body.index()].name));
-    return known;
-  }
-  /// `elements`: of the bucket, or of a shard of it.
-  std::uint32_t update(const dag::Bucket& bucket, std::int64_t elements) {
-    const dag::BucketLayout layout = bucket_layout(dag_, bucket);
-    const auto [entry, fresh] = updates_.try_emplace({layout.is_sharded, elements}, 0);
-    if (fresh) {
-      const UpdateBody made = update_body(*dag_.context, optimizer_, layout.parameters, elements);
-      KernelBody body = build_kernels(made.body, target_, made.in_place);
-      // The rank works on its shard; states that are not sharded are full buffers, the optimizer's
-      // state is only the rank's shard.
-      if (layout.sharded(dag::BucketState::slot) && !layout.sharded(dag::BucketState::parameters))
-        put_in_shards(body, {0, body.num_inputs});
-      if (layout.sharded(dag::BucketState::slot) && !layout.sharded(dag::BucketState::gradients))
-        put_in_shards(body, {1});
-      entry->second = add(std::move(body), numbered("update", updates_.size()));
-    }
-    return entry->second;
-  }
-  std::uint32_t sum_squares(const dag::Bucket& bucket) {
-    const std::vector<std::int64_t> elements = squared_elements(dag_, bucket);
-    const dag::BucketLayout layout = bucket_layout(dag_, bucket);
-    // The gradients of which a shard is squared.
-    const bool whole =
-        layout.sharded(dag::BucketState::slot) && !layout.sharded(dag::BucketState::gradients);
-    const auto [entry, fresh] = sums_.try_emplace({whole, elements}, 0);
-    if (fresh) {
-      KernelBody body =
-          build_kernels(sum_squares_body(*dag_.context, layout.sums, elements), target_);
-      if (whole) put_in_shards(body, {0});
-      entry->second = add(std::move(body), numbered("sum_squares", sums_.size()));
-    }
-    return entry->second;
-  }
-  std::uint32_t norm() {
-    if (norm_ == kNone)
-      norm_ =
-          add(build_kernels(norm_body(*dag_.context, norm_order_.size(), optimizer_.clip), target_),
-              "norm");
-    return norm_;
-  }
-
-  const std::vector<dag::SquaredPart>& norm_order() const { return norm_order_; }
-  const directive::Optimizer& optimizer() const { return optimizer_; }
-  const KernelBody& operator[](std::uint32_t body) const { return list_[body]; }
-
- private:
-  static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
-  /// Buckets of one shape share a body, so it is not named by a bucket.
-  static std::string numbered(std::string name, std::size_t count) {
-    return count == 1 ? name : name + "." + std::to_string(count - 1);
-  }
-  static void put_in_shards(KernelBody& body, std::initializer_list<BufferIndex> ports) {
-    if (body.intervals.empty()) body.intervals = {"element"};
-    for (const BufferIndex port : ports) body.buffers[port].interval = 0;
-  }
-  std::uint32_t add(KernelBody body, std::string_view name) {
-    body.name = name;
-    list_.push_back(std::move(body));
-    return static_cast<std::uint32_t>(list_.size() - 1);
-  }
-
-  const Dag& dag_;
-  const Target target_;
-  std::vector<KernelBody>& list_;
-  directive::Optimizer optimizer_;
-  std::vector<std::uint32_t> of_chunk_;
-  // By sharded states (BucketLayout::cut) and elements.
-  std::map<std::pair<std::array<bool, 3>, std::int64_t>, std::uint32_t> updates_;
-  std::map<std::pair<bool, std::vector<std::int64_t>>, std::uint32_t> sums_;
-  std::vector<dag::SquaredPart> norm_order_;
-  std::uint32_t norm_ = kNone;
-};
 
 /// Per communication: its number in the linear order, because ids depend on whether passes or a
 /// text made the DAG.
@@ -138,7 +49,7 @@ std::vector<std::uint32_t> places_in_order(const Dag& dag) {
 
 class Projection {
  public:
-  Projection(const Dag& dag, const dag::Role& role, Bodies& bodies,
+  Projection(const Dag& dag, const dag::Role& role, ProgramBodies& bodies,
              const std::vector<std::uint32_t>& message_numbers,
              const std::vector<std::uint32_t>& places)
       : dag_(dag),
@@ -579,7 +490,7 @@ class Projection {
 
   const Dag& dag_;
   const dag::Role& role_;
-  Bodies& bodies_;
+  ProgramBodies& bodies_;
   const std::vector<std::uint32_t>& message_numbers_;
   const std::vector<std::uint32_t>& places_;
   DeviceProgram out_;
@@ -606,7 +517,7 @@ std::string hash_of(const DeviceProgram& program, const std::vector<KernelBody>&
 ProgramSet make_programs(const Dag& dag, Target target) {
   assert(dag.level == dag::Level::planned && "a device program is a projection of the plan");
   ProgramSet set;
-  Bodies bodies(dag, target, set.bodies);
+  ProgramBodies bodies(dag, target, set.bodies);
   const std::vector<std::uint32_t> numbers = message_numbers(dag);
   const std::vector<std::uint32_t> places = places_in_order(dag);
   for (const dag::Role& role : dag.plan->roles)

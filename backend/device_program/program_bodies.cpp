@@ -1,0 +1,87 @@
+#include "backend/device_program/program_bodies.h"
+
+#include <initializer_list>
+#include <string>
+
+#include "backend/kernel/update_body.h"
+
+namespace piper::backend {
+
+using dag::Dag;
+
+namespace {
+
+/// Buckets of one shape share a body, so it is not named by a bucket.
+std::string numbered(std::string name, std::size_t count) {
+  return count == 1 ? name : name + "." + std::to_string(count - 1);
+}
+
+void put_in_shards(KernelBody& body, std::initializer_list<BufferIndex> ports) {
+  if (body.intervals.empty()) body.intervals = {"element"};
+  for (const BufferIndex port : ports) body.buffers[port].interval = 0;
+}
+
+}  // namespace
+
+ProgramBodies::ProgramBodies(const Dag& dag, Target target, std::vector<KernelBody>& list)
+    : dag_(dag), target_(target), list_(list), of_chunk_(dag.bodies.size(), kNone) {
+  if (dag.settings.optimizer) optimizer_ = *dag.settings.optimizer;
+  norm_order_ = dag::norm_order(dag);
+}
+
+std::uint32_t ProgramBodies::chunk(dag::BodyId body) {
+  std::uint32_t& known = of_chunk_[body.index()];
+  if (known == kNone)
+    known = add(build_kernels(dag_.bodies[body.index()], target_),
+                dag_.context->text(dag_.bodies[body.index()].name));
+  return known;
+}
+
+std::uint32_t ProgramBodies::update(const dag::Bucket& bucket, std::int64_t elements) {
+  const dag::BucketLayout layout = bucket_layout(dag_, bucket);
+  const auto [entry, fresh] = updates_.try_emplace({layout.is_sharded, elements}, 0);
+  if (fresh) {
+    const UpdateBody made = update_body(*dag_.context, optimizer_, layout.parameters, elements);
+    KernelBody body = build_kernels(made.body, target_, made.in_place);
+    // The rank works on its shard; states that are not sharded are full buffers, the optimizer's
+    // state is only the rank's shard.
+    if (layout.sharded(dag::BucketState::slot) && !layout.sharded(dag::BucketState::parameters))
+      put_in_shards(body, {0, body.num_inputs});
+    if (layout.sharded(dag::BucketState::slot) && !layout.sharded(dag::BucketState::gradients))
+      put_in_shards(body, {1});
+    entry->second = add(std::move(body), numbered("update", updates_.size()));
+  }
+  return entry->second;
+}
+
+std::uint32_t ProgramBodies::sum_squares(const dag::Bucket& bucket) {
+  const std::vector<std::int64_t> elements = squared_elements(dag_, bucket);
+  const dag::BucketLayout layout = bucket_layout(dag_, bucket);
+  // The gradients of which a shard is squared.
+  const bool whole =
+      layout.sharded(dag::BucketState::slot) && !layout.sharded(dag::BucketState::gradients);
+  const auto [entry, fresh] = sums_.try_emplace({whole, elements}, 0);
+  if (fresh) {
+    KernelBody body =
+        build_kernels(sum_squares_body(*dag_.context, layout.sums, elements), target_);
+    if (whole) put_in_shards(body, {0});
+    entry->second = add(std::move(body), numbered("sum_squares", sums_.size()));
+  }
+  return entry->second;
+}
+
+std::uint32_t ProgramBodies::norm() {
+  if (norm_ == kNone)
+    norm_ =
+        add(build_kernels(norm_body(*dag_.context, norm_order_.size(), optimizer_.clip), target_),
+            "norm");
+  return norm_;
+}
+
+std::uint32_t ProgramBodies::add(KernelBody body, std::string_view name) {
+  body.name = name;
+  list_.push_back(std::move(body));
+  return static_cast<std::uint32_t>(list_.size() - 1);
+}
+
+}  // namespace piper::backend

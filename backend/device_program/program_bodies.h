@@ -1,0 +1,61 @@
+#pragma once
+// The kernel bodies of a program set: chunks with equal work, and the updates, sums of squares and
+// norms of buckets of one shape, share a body.
+//
+//   ProgramBodies bodies(dag, Target::cpu, set.bodies);
+//   bodies.chunk(dag.node(node).body)     // made at the first call; its position in set.bodies
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backend/kernel/kernel.h"
+#include "ir/dag/bucket_layout.h"
+
+namespace piper::backend {
+
+class ProgramBodies {
+ public:
+  /// Appends bodies for `target` to `list`. `dag` and `list` must outlive it.
+  ProgramBodies(const dag::Dag& dag, Target target, std::vector<KernelBody>& list);
+
+  /// The functions below return the position of a body in the list, and append the body at the
+  /// first call.
+
+  /// The body of a chunk.
+  std::uint32_t chunk(dag::BodyId body);
+  /// The update of a bucket. `elements`: of the bucket, or of a shard of it.
+  std::uint32_t update(const dag::Bucket& bucket, std::int64_t elements);
+  /// The sums of squares of a bucket's gradients.
+  std::uint32_t sum_squares(const dag::Bucket& bucket);
+  /// The norm of all gradients, from the sums of squares in `norm_order`.
+  std::uint32_t norm();
+
+  /// The sums of squares that the norm adds, in this order.
+  const std::vector<dag::SquaredPart>& norm_order() const { return norm_order_; }
+  /// The optimizer of the DAG; the default one if the DAG has none.
+  const directive::Optimizer& optimizer() const { return optimizer_; }
+  /// The body at a position of the list; valid until the next body is appended.
+  const KernelBody& operator[](std::uint32_t body) const { return list_[body]; }
+
+ private:
+  static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+  /// Appends the body under this name and returns its position.
+  std::uint32_t add(KernelBody body, std::string_view name);
+
+  const dag::Dag& dag_;
+  const Target target_;
+  std::vector<KernelBody>& list_;
+  directive::Optimizer optimizer_;
+  std::vector<std::uint32_t> of_chunk_;
+  // By sharded states (BucketLayout::is_sharded) and elements.
+  std::map<std::pair<std::array<bool, 3>, std::int64_t>, std::uint32_t> updates_;
+  std::map<std::pair<bool, std::vector<std::int64_t>>, std::uint32_t> sums_;
+  std::vector<dag::SquaredPart> norm_order_;
+  std::uint32_t norm_ = kNone;
+};
+
+}  // namespace piper::backend
