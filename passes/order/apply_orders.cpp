@@ -3,17 +3,17 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 #include <variant>
 
 #include "ir/parallel.h"
-#include "llvm/ADT/DenseSet.h"
 #include "passes/build/wiring.h"
+#include "passes/order/claimed_gathers.h"
 #include "passes/order/data_order.h"
 #include "passes/order/named_places.h"
 #include "passes/order/named_routes.h"
 #include "passes/order/order_reports.h"
+#include "passes/order/second_forwards.h"
 
 namespace piper::passes {
 
@@ -44,7 +44,9 @@ class Application {
         sink_(sink),
         reports_(dag, strategy, selection, sink),
         data_order_(dag, graph),
-        places_(dag, graph_, roles, reports_) {
+        second_forwards_(dag, strategy, roles, selection, data_order_, sink.locations()),
+        places_(dag, graph_, roles, reports_),
+        gathers_(dag, graph_, places_, reports_, out_) {
     out_.loc.resize(dag.nodes.size());
     out_.text_position.assign(dag.nodes.size(), 0);
     out_.claim_of_role.assign(roles.size(), ClaimedOrder::kUnclaimed);
@@ -54,7 +56,6 @@ class Application {
   std::optional<ClaimedOrder> run() {
     dag_.claims.clear();
     dag_.group.clear();
-    find_named_again();
     const std::size_t errors = sink_.error_count();
     for (const directive::Directive& directive : strategy_.directives) {
       if (const auto* order = std::get_if<Order>(&directive)) apply(*order);
@@ -68,7 +69,7 @@ class Application {
              [&](std::size_t begin, std::size_t end) {
                for (std::size_t i = begin; i < end; ++i) {
                  const bool named =
-                     dag_.nodes[i].pass != Pass::R || named_again_.contains(NodeId::at(i));
+                     dag_.nodes[i].pass != Pass::R || second_forwards_.named(NodeId::at(i));
                  if (out_.loc[i].valid() && named) dag_.nodes[i].loc = out_.loc[i];
                }
                return true;
@@ -86,36 +87,6 @@ class Application {
     friend auto operator<=>(const Named&, const Named&) = default;
   };
 
-  /// An `R` that an order names is not put before its backward implicitly.
-  void find_named_again() {
-    recomputes_ = !dag_.forward_only &&
-                  std::any_of(dag_.chunks.begin(), dag_.chunks.end(), [](const Chunk& chunk) {
-                    return chunk.bodies[static_cast<std::size_t>(Pass::R)].valid();
-                  });
-    if (!recomputes_) return;
-    // Selectors without matches are reported when they are applied.
-    DiagnosticSink unread(sink_.locations());
-    std::vector<NodeId> named;
-    for (const directive::Directive& directive : strategy_.directives) {
-      const auto* order = std::get_if<Order>(&directive);
-      for (std::size_t i = 0; order != nullptr && i < order->ops.size(); ++i) {
-        if (order->ops[i].pass == Pass::R && order->ops[i].part == CommClass::none)
-          selection_.nodes(*order, order->ops[i], unread, named);
-      }
-    }
-    named_again_.insert(named.begin(), named.end());
-  }
-
-  /// The `R` that runs directly before a backward chunk; invalid if there is none or an order names
-  /// it.
-  NodeId again_before(NodeId node) {
-    const Node& work = dag_.node(node);
-    if (work.pass != Pass::B && work.pass != Pass::BI) return {};
-    const NodeId again =
-        selection_.work().at(work.chunk, Pass::R, selection_.instances().position(work.instance));
-    return again.valid() && !named_again_.contains(again) ? again : NodeId();
-  }
-
   /// Places the `R` for the operation that names its backward.
   void take_again(NodeId again, LocId loc) {
     seen_in_[again.index()] = claim_;
@@ -129,10 +100,10 @@ class Application {
 
   /// Inserts the implicit `R` before each backward of the current step.
   void insert_second_forwards() {
-    if (!recomputes_) return;
+    if (!second_forwards_.any()) return;
     std::vector<NodeId> all;
     for (const NodeId node : work_) {
-      if (const NodeId again = again_before(node);
+      if (const NodeId again = second_forwards_.before(node);
           again.valid() && seen_in_[again.index()] != claim_) {
         take_again(again, out_.loc[node.index()]);
         all.push_back(again);
@@ -145,14 +116,7 @@ class Application {
   /// The implicit `R`s of the backwards of a group run before the group, except if their forward is
   /// in the group.
   void place_second_forwards(const OrderStep& group, Units& previous) {
-    std::vector<std::pair<NodeId, LocId>> found;
-    llvm::DenseSet<NodeId> forwards;
-    find_second_forwards(group, found, forwards);
-    for (const auto& [again, loc] : found) {
-      const Node& node = dag_.node(again);
-      if (forwards.contains(selection_.work().at(node.chunk, Pass::F,
-                                                 selection_.instances().position(node.instance))))
-        continue;
+    for (const auto& [again, loc] : second_forwards_.before_group(*order_, group, *rank_)) {
       // Its backward is named twice, which is reported.
       if (seen_in_[again.index()] == claim_) continue;
       take_again(again, loc);
@@ -160,34 +124,6 @@ class Application {
       const std::uint32_t unit = graph_.unit_of(again);
       for (const std::uint32_t before : previous) out_.edges.emplace_back(before, unit);
       previous.assign(1, unit);
-    }
-  }
-
-  void find_second_forwards(const OrderStep& step, std::vector<std::pair<NodeId, LocId>>& found,
-                            llvm::DenseSet<NodeId>& forwards) {
-    if (step.kind != OrderStep::Kind::op) {
-      for (const std::uint32_t child : children_of(step))
-        find_second_forwards(order_->steps[child], found, forwards);
-      return;
-    }
-    DiagnosticSink unread(sink_.locations());
-    std::vector<NodeId> nodes;
-    for (const OrderOp& op : ops_of(step)) {
-      if (op.part != CommClass::none || op.pass == Pass::R || op.pass == Pass::BW) continue;
-      nodes.clear();
-      selection_.nodes(*order_, op, unread, nodes);
-      if (op.pass == Pass::F) {
-        forwards.insert(nodes.begin(), nodes.end());
-        continue;
-      }
-      std::erase_if(nodes, [&](NodeId node) {
-        return !roles_.contains(dag_.node(node).devices, rank_->devices);
-      });
-      if (nodes.size() > 1) data_order_.sort(nodes);
-      for (const NodeId node : nodes) {
-        if (const NodeId again = again_before(node); again.valid())
-          found.emplace_back(again, op.loc);
-      }
     }
   }
 
@@ -218,8 +154,7 @@ class Application {
     named_.clear();
     routes_.begin_rank();
     before_ = 0;
-    gathered_.clear();
-    gathers_before_ = out_.gathers.size();
+    gathers_.begin_rank();
     wider_reported_ = false;
     const std::size_t errors = sink_.error_count();
     Units previous, last;
@@ -227,7 +162,7 @@ class Application {
       place(order_->steps[order_->children[rank.first_step + i]], previous, last);
       if (!last.empty()) previous.swap(last);
     }
-    if (sink_.error_count() == errors) join_gathers();
+    if (sink_.error_count() == errors) gathers_.join(rank);
     if (sink_.error_count() == errors) check_complete();
   }
 
@@ -258,7 +193,7 @@ class Application {
     for (const std::uint32_t child : children_of(step))
       members += has_work(order_->steps[child]) ? 1 : 0;
     const bool outermost = members > 1 && group_ == Dag::kNoGroup;
-    if (outermost && recomputes_) place_second_forwards(step, previous);
+    if (outermost && second_forwards_.any()) place_second_forwards(step, previous);
     if (outermost) group_ = next_group_++;
     std::vector<std::size_t> starts;
     Units end;
@@ -312,10 +247,11 @@ class Application {
   /// Several chunks of one operation run in data order.
   void place_operation(const OrderStep& step, const Units& previous, Units& last) {
     work_.clear();
-    gathers_.reset();
+    gathers_.begin_step();
     for (const OrderOp& op : ops_of(step)) place_op(op, previous);
     routes_.end_step();
-    if (gathers_) place_gathers({*order_, ops_of(step).front(), *rank_}, previous);
+    if (gathers_.any())
+      gathers_.place({*order_, ops_of(step).front(), *rank_}, nodes_, claim_, previous, before_);
     if (step.count > 1 && work_.size() > 1) data_order_.sort_as_written(work_);
     insert_second_forwards();
     for (const NodeId node : work_) {
@@ -462,78 +398,10 @@ class Application {
   /// Finds the readers of a named all-gather: the work of its operation that comes after it, and
   /// the implicit `R` of a backward.
   void find_gathers() {
-    if (!gathers_) gathers_.emplace();
-    const auto find = [&](NodeId work) {
-      for (const Input& input : dag_.inputs_of(dag_.node(work))) {
-        if (!input.source.node.valid() || !gathers_for_work(dag_.node(input.source.node))) continue;
-        if (seen_in_[work.index()] == claim_) {
-          gathers_->late = work;
-          return;
-        }
-        gathers_->uses[input.source.node].insert(work);
-      }
-    };
+    const auto name = [&](NodeId work) { gathers_.name(work, seen_in_[work.index()] == claim_); };
     for (const NodeId node : nodes_) {
-      if (const NodeId again = recomputes_ ? again_before(node) : NodeId(); again.valid())
-        find(again);
-      find(node);
-    }
-  }
-
-  /// Replicas may have orders of their own but take part in the same all-gathers: joins their named
-  /// all-gathers.
-  void join_gathers() {
-    std::vector<Dag::GatherInterval> own(
-        std::make_move_iterator(out_.gathers.begin() +
-                                static_cast<std::ptrdiff_t>(gathers_before_)),
-        std::make_move_iterator(out_.gathers.end()));
-    out_.gathers.resize(gathers_before_);
-    for (Dag::GatherInterval& gather : own) {
-      const auto [known, fresh] =
-          gather_of_.try_emplace({gather.whole, gather.uses.front()}, out_.gathers.size());
-      if (fresh) {
-        for (const NodeId use : gather.uses) {
-          if (const auto [other, alone] =
-                  gather_of_.try_emplace({gather.whole, use}, known->second);
-              !alone && other->second != known->second)
-            return reports_.gathered_differently(*rank_, gather, out_.gathers[other->second]);
-        }
-        out_.gathers.push_back(std::move(gather));
-      } else if (Dag::GatherInterval& first = out_.gathers[known->second];
-                 first.uses == gather.uses) {
-        first.after.insert(first.after.end(), gather.after.begin(), gather.after.end());
-      } else {
-        return reports_.gathered_differently(*rank_, gather, first);
-      }
-    }
-  }
-
-  /// An all-gather of parameters sharded at rest, not one after an update.
-  bool gathers_for_work(const Node& node) const {
-    return gathers_shards(node.kind) &&
-           dag_.shards_parameters(dag_.buckets[node.subject.bucket().index()]);
-  }
-
-  /// Named all-gathers come after the previous step and serve their work until the next all-gather
-  /// that names it.
-  void place_gathers(const RankOp& at, const Units& previous) {
-    const auto& [uses, late] = *gathers_;
-    if (uses.empty() && late.valid())
-      return reports_.gathered_late(at, late, out_.loc[late.index()]);
-    if (uses.empty()) return reports_.no_communication(at, nodes_.front());
-    for (const auto& [whole, work] : uses) {
-      for (const NodeId use : work) {
-        places_.replace({whole, use}, claim_, at, previous, before_);
-        const auto [known, fresh] = gathered_.try_emplace({whole, use}, out_.gathers.size());
-        if (fresh) continue;
-        Dag::GatherInterval& before =
-            out_.gathers[std::exchange(known->second, out_.gathers.size())];
-        std::erase(before.uses, use);
-        if (before.uses.empty()) return reports_.repeated_communication(at, before.loc);
-      }
-      out_.gathers.push_back({whole, {work.begin(), work.end()}, {}, at.op.loc});
-      for (const std::uint32_t before : previous)
-        out_.gathers.back().after.push_back(graph_.front(before));
+      if (const NodeId again = second_forwards_.before(node); again.valid()) name(again);
+      name(node);
     }
   }
 
@@ -575,7 +443,7 @@ class Application {
       if (roles_.contains(id, rank_->devices)) {
         for (const NodeId node : by_set_[set]) {
           if (seen_in_[node.index()] != claim_ &&
-              (dag_.node(node).pass != Pass::R || named_again_.contains(node)))
+              (dag_.node(node).pass != Pass::R || second_forwards_.named(node)))
             missing.push_back(node);
         }
       } else if (roles_.intersects(id, rank_->devices)) {
@@ -602,6 +470,7 @@ class Application {
   DiagnosticSink& sink_;
   OrderReports reports_;
   DataOrder data_order_;
+  SecondForwards second_forwards_;
   NodePolls polls_{dag_.context->cancellation};
   ClaimedOrder out_;
 
@@ -610,8 +479,6 @@ class Application {
   std::uint32_t claim_ = 0;
   std::uint32_t next_position_ = 0, next_group_ = 0;
   std::uint32_t group_ = Dag::kNoGroup;
-  bool recomputes_ = false;             // there are `R`s
-  llvm::DenseSet<NodeId> named_again_;  // the `R`s that orders name
   // of the current rank: it claims more devices than run its operations
   bool wider_reported_ = false;
   std::vector<NodeId> nodes_;   // of the current OrderOp
@@ -634,15 +501,7 @@ class Application {
   std::uint64_t before_ = 0;
   NamedPlaces places_;
   NamedRoutes routes_;
-  struct Gathers {
-    std::map<NodeId, std::set<NodeId>> uses;  // by the all-gather of the whole step: its readers
-    NodeId late;                              // work named before the all-gather; invalid: none
-  };
-  std::size_t gathers_before_ = 0;  // the begin of the current rank's gathers
-  std::map<std::pair<NodeId, NodeId>, std::size_t> gather_of_;  // as `gathered_`, for earlier ranks
-  std::optional<Gathers> gathers_;                              // of the current step
-  // In the current rank: (all-gather of the whole step, reader) -> index into `out_.gathers`.
-  std::map<std::pair<NodeId, NodeId>, std::size_t> gathered_;
+  ClaimedGathers gathers_;
   std::vector<std::uint32_t> seen_in_;  // per node: the last claim that named it
   std::vector<std::vector<NodeId>> by_set_;
 };
