@@ -1,7 +1,6 @@
 #include "tests/support/random_orders.h"
 
 #include <algorithm>
-#include <deque>
 #include <initializer_list>
 #include <map>
 #include <set>
@@ -11,28 +10,13 @@
 #include "ir/dag/terms.h"
 #include "passes/order/work_graph.h"
 #include "tests/support/compile.h"
+#include "tests/support/order_text.h"
 
 namespace piper::test {
 
 namespace {
 
 constexpr std::uint32_t kNone = 0xFFFFFFFFu;
-
-/// One operation: a piece of a region in one pass and instance, or all that is on one rank, or the
-/// one message that they send, or the one reduction of their gradients.
-struct Operation {
-  Pass pass = Pass::F;
-  std::string work;  // `stage[0] mb[1]`
-  std::string region;
-  std::int32_t rank = 0;
-  std::uint32_t vertex = 0;
-  bool named = false;    // its communication; a separate step
-  bool gathers = false;  // it reads parameters that are gathered for it
-  bool again = false;    // its forward runs again before it, or before its group
-};
-
-/// A step: members of a group, each a sequence of operations.
-using Step = std::vector<std::vector<Operation>>;
 
 class OrderDrawer {
  public:
@@ -67,12 +51,6 @@ class OrderDrawer {
     return test::compile(model_, strategy, sink, options);
   }
 
-  /// A rank in the order: its coordinates on `axes_`.
-  struct Claim {
-    std::vector<std::uint32_t> at;
-    bool claimed = true;
-  };
-
   /// Draws the axes that identify ranks, the axis of the work among them, and the claimed ranks.
   void choose_claims(std::size_t axis) {
     axes_.assign(1, axis);
@@ -82,8 +60,8 @@ class OrderDrawer {
     random_.shuffle(axes_);
     claims_.assign(1, {});
     for (const std::size_t each : axes_) {
-      std::vector<Claim> finer;
-      for (const Claim& claim : claims_) {
+      std::vector<RankClaim> finer;
+      for (const RankClaim& claim : claims_) {
         for (std::uint32_t i = 0; i < strategy_.mesh.axes[each].size; ++i) {
           finer.push_back(claim);
           finer.back().at.push_back(i);
@@ -101,7 +79,7 @@ class OrderDrawer {
     }
     work_ = static_cast<std::size_t>(std::find(axes_.begin(), axes_.end(), axis) - axes_.begin());
     claimed_.assign(strategy_.mesh.axes[axis].size, false);
-    for (const Claim& claim : claims_) {
+    for (const RankClaim& claim : claims_) {
       if (claim.claimed) claimed_[claim.at[work_]] = true;
     }
   }
@@ -190,7 +168,7 @@ class OrderDrawer {
       if (attached) again.insert(found->second);
       if (!added) continue;
       ++count;
-      Operation operation{pass, "", "", rank, found->second};
+      DrawnOperation operation{pass, "", "", rank, found->second};
       if (chunk.valid()) operation.region = texts.of(chunk);
       operation.work = operation.region;
       for (std::size_t d = 0; d < dag.dims.size(); ++d) {
@@ -201,7 +179,8 @@ class OrderDrawer {
       if (operation.work.empty()) operation.work = "model";
       operations_.push_back(std::move(operation));
     }
-    for (Operation& operation : operations_) operation.again = again.contains(operation.vertex);
+    for (DrawnOperation& operation : operations_)
+      operation.again = again.contains(operation.vertex);
     readers_.assign(count, {});
     for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
       if (adds_in_place(dag.nodes[i].kind)) continue;
@@ -280,22 +259,23 @@ class OrderDrawer {
     }
     ahead_ = std::any_of(dag.buckets.begin(), dag.buckets.end(),
                          [](const dag::Bucket& bucket) { return bucket.prefetch > 0; });
-    for (Operation& operation : operations_)
+    for (DrawnOperation& operation : operations_)
       operation.gathers = !operation.region.empty() && reads.contains(operation.vertex);
   }
 
   /// Gathers, somewhere before the work that they are for: of single operations, or one of all of a
   /// region's in a pass from there on. `prefetch` keeps the first to itself.
   void name_gathers() {
-    std::vector<Operation> all;
-    const auto first = std::find_if(operations_.begin(), operations_.end(),
-                                    [](const Operation& operation) { return operation.gathers; });
+    std::vector<DrawnOperation> all;
+    const auto first =
+        std::find_if(operations_.begin(), operations_.end(),
+                     [](const DrawnOperation& operation) { return operation.gathers; });
     const std::size_t from = ahead_ ? static_cast<std::size_t>(first - operations_.begin()) + 1 : 0;
     // Regions of which all is named, or something.
     std::set<std::tuple<std::int32_t, Pass, std::string>> whole, some;
     std::set<std::uint32_t> named;  // operations
     for (std::size_t i = 0; i < operations_.size(); ++i) {
-      const Operation& work =
+      const DrawnOperation& work =
           operations_[i + random_.below(std::min<std::size_t>(operations_.size() - i, 6))];
       const std::tuple region(work.rank, work.pass, work.region);
       if (i >= from && work.gathers && !work.named && !whole.contains(region) &&
@@ -303,7 +283,7 @@ class OrderDrawer {
         const bool one = some.contains(region) || random_.chance(0.7);
         (one ? some : whole).insert(region);
         named.insert(work.vertex);
-        Operation gather = work;
+        DrawnOperation gather = work;
         gather.named = true;
         gather.work = one ? work.work : work.region;
         gather.work.insert(gather.region.size(), ".gather");
@@ -347,7 +327,7 @@ class OrderDrawer {
         backwards.reductions.insert(reduced->second.begin(), reduced->second.end());
       const auto own = sends.find(operations_[i].vertex);
       if (own == sends.end() || own->second.size() != 1 || random_.chance(0.5)) continue;
-      Operation send = operations_[i];
+      DrawnOperation send = operations_[i];
       send.vertex = *own->second.begin();
       send.work.insert(send.region.size(), ".send");
       send.named = true;
@@ -385,9 +365,10 @@ class OrderDrawer {
     if (order.size() != readers_.size()) return false;
     position_.assign(order.size(), 0);
     for (std::uint32_t i = 0; i < order.size(); ++i) position_[order[i]] = i;
-    std::sort(operations_.begin(), operations_.end(), [&](const Operation& a, const Operation& b) {
-      return position_[a.vertex] < position_[b.vertex];
-    });
+    std::sort(operations_.begin(), operations_.end(),
+              [&](const DrawnOperation& a, const DrawnOperation& b) {
+                return position_[a.vertex] < position_[b.vertex];
+              });
     if (options_.named && random_.chance(0.9)) name_gathers();
     return true;
   }
@@ -405,9 +386,9 @@ class OrderDrawer {
     return false;
   }
 
-  bool independent(const Step& step, const Operation& operation, std::size_t but) const {
+  bool independent(const DrawnStep& step, const DrawnOperation& operation, std::size_t but) const {
     for (std::size_t m = 0; m < step.size(); ++m) {
-      for (const Operation& other : step[m]) {
+      for (const DrawnOperation& other : step[m]) {
         if (m != but &&
             (reaches(other.vertex, operation.vertex) || reaches(operation.vertex, other.vertex)))
           return false;
@@ -417,7 +398,7 @@ class OrderDrawer {
   }
 
   /// Inputs of a group's operations are ready when its first one begins.
-  bool ready(const Step& step, const Operation& operation) const {
+  bool ready(const DrawnStep& step, const DrawnOperation& operation) const {
     const std::uint32_t begin = position_[step.front().front().vertex];
     for (std::uint32_t from = 0; from < readers_.size(); ++from) {
       const std::vector<std::uint32_t>& to = readers_[from];
@@ -427,7 +408,7 @@ class OrderDrawer {
     return true;
   }
 
-  std::vector<Step> steps_of(std::int32_t rank) {
+  std::vector<DrawnStep> steps_of(std::int32_t rank) {
     // Recomputation before a group is the same on all replicas: their groups are the same then.
     if (const auto kept = steps_of_rank_.find(rank);
         again_attached_ && kept != steps_of_rank_.end())
@@ -435,13 +416,13 @@ class OrderDrawer {
     return steps_of_rank_[rank] = draw_steps(rank);
   }
 
-  std::vector<Step> draw_steps(std::int32_t rank) {
+  std::vector<DrawnStep> draw_steps(std::int32_t rank) {
     const double group_chance = options_.groups && random_.chance(0.5)
                                     ? random_.pick(std::vector<double>{0.1, 0.3, 0.6})
                                     : 0;
-    std::vector<Step> steps;
+    std::vector<DrawnStep> steps;
     bool open = false;  // the last step takes more members
-    for (const Operation& operation : operations_) {
+    for (const DrawnOperation& operation : operations_) {
       if (operation.rank != rank) continue;
       if (operation.named) {
         steps.push_back({{operation}});
@@ -462,188 +443,20 @@ class OrderDrawer {
     return steps;
   }
 
-  // ---- text
-  // ----------------------------------------------------------------------------------------------------------
-
-  /// One cursor's view of a rank: its list, and the queue of weight gradients that it shares with
-  /// all others.
-  struct Cursors {
-    std::map<std::string, std::string> of_region;  // by region, or by "" for all: the cursor's name
-    bool one = false;
-    const std::string* find(const Operation& operation) const {
-      const auto found = of_region.find(one ? "" : operation.region);
-      return found == of_region.end() ? nullptr : &found->second;
-    }
-  };
-
   /// Replicas run the same nodes: they may say so in other words, and group them otherwise.
   std::string order_text() {
-    std::map<std::uint32_t, std::vector<Step>> steps;
+    std::map<std::uint32_t, std::vector<DrawnStep>> steps;
+    OrderPrinter printer(context_, random_, strategy_.mesh, axes_);
     std::vector<std::string> bodies;  // per claim; none: not claimed
-    for (const Claim& claim : claims_) {
+    for (const RankClaim& claim : claims_) {
       bodies.emplace_back();
       if (!claim.claimed) continue;
       const auto [found, added] = steps.try_emplace(claim.at[work_]);
       if (added || random_.chance(0.3))
         found->second = steps_of(static_cast<std::int32_t>(claim.at[work_]));
-      bodies.back() = rank_text(found->second);
+      bodies.back() = printer.body(found->second);
     }
-    const bool all = std::all_of(claims_.begin(), claims_.end(),
-                                 [](const Claim& claim) { return claim.claimed; });
-    return "    order {\n" +
-           (all && random_.chance(0.8) ? one_rank_text(bodies) : ranks_text(bodies)) + "    }\n";
-  }
-
-  static constexpr const char* kVariables[] = {"r", "d", "e"};
-
-  std::string axis_name(std::size_t axis) const {
-    return std::string(context_.text(strategy_.mesh.axes[axis].name));
-  }
-
-  /// One `rank` line for all ranks, which distinguishes them inside.
-  std::string one_rank_text(const std::vector<std::string>& bodies) const {
-    std::string text = "        rank ";
-    for (std::size_t i = 0; i < axes_.size(); ++i)
-      text += (i == 0 ? "" : ", ") + std::string(kVariables[i]) + " in " + axis_name(axes_[i]);
-    text += " {\n";
-    for (std::size_t i = 0; i < claims_.size(); ++i) {
-      std::string condition;
-      for (std::size_t k = 0; k < axes_.size(); ++k)
-        condition += (k == 0 ? "" : " and ") + std::string(kVariables[k]) +
-                     " == " + std::to_string(claims_[i].at[k]);
-      text += i == 0                   ? "            if " + condition + " {\n"
-              : i + 1 < claims_.size() ? " else if " + condition + " {\n"
-                                       : " else {\n";
-      text += bodies[i] + "            }";
-    }
-    return text + "\n        }\n";
-  }
-
-  /// A `rank` line for each that is claimed, in any sequence.
-  std::string ranks_text(const std::vector<std::string>& bodies) {
-    std::vector<std::string> ranks;
-    for (std::size_t i = 0; i < claims_.size(); ++i) {
-      if (!claims_[i].claimed) continue;
-      std::string text = "        rank ";
-      for (std::size_t k = 0; k < axes_.size(); ++k) {
-        const std::uint32_t at = claims_[i].at[k];
-        text += (k == 0 ? "" : ", ") + std::string(kVariables[k]) + " in " + axis_name(axes_[k]);
-        if (strategy_.mesh.axes[axes_[k]].size > 1 || random_.chance(0.5))
-          text += "[" + std::to_string(at) + ".." + std::to_string(at + 1) + "]";
-      }
-      ranks.push_back(text + " {\n" + bodies[i] + "        }\n");
-    }
-    random_.shuffle(ranks);
-    std::string text;
-    for (const std::string& rank : ranks) text += rank;
-    return text;
-  }
-
-  std::string rank_text(const std::vector<Step>& steps) {
-    const std::string indent(16, ' ');
-    const std::uint64_t form = random_.below(5);
-    std::string text;
-    std::vector<std::string> lines;
-    Cursors cursors;
-    if (form >= 3) text = cursor_text(steps, cursors, indent);
-    // Pending `BW`: work and the cursor that made it.
-    std::deque<std::pair<std::string, std::string>> queue;
-    for (const Step& step : steps) {
-      std::string line;
-      for (const std::vector<Operation>& member : step) {
-        std::string inner;
-        for (const Operation& operation : member)
-          inner += (inner.empty() ? "" : "; ") + operation_text(operation, cursors, queue);
-        line += (line.empty() ? "" : " & ") + (member.size() > 1 ? "{ " + inner + " }" : inner);
-      }
-      lines.push_back(line);
-    }
-    if (form == 2) {  // slots: where a line stands in the text means nothing
-      std::uint64_t slot = random_.below(3);
-      for (std::string& line : lines) {
-        line = "at " + std::to_string(slot) + ": " + line;
-        slot += 1 + random_.below(3);
-      }
-      random_.shuffle(lines);
-    }
-    for (std::size_t i = 0; i < lines.size();) {
-      // The shortest repetition of the next operations.
-      std::size_t period = 1, times = 1;
-      for (std::size_t length = 1; length <= 3 && times == 1; ++length) {
-        std::size_t next = 1;
-        while (i + (next + 1) * length <= lines.size() &&
-               std::equal(lines.begin() + static_cast<std::ptrdiff_t>(i),
-                          lines.begin() + static_cast<std::ptrdiff_t>(i + length),
-                          lines.begin() + static_cast<std::ptrdiff_t>(i + next * length))) {
-          ++next;
-        }
-        if (next > 1) period = length, times = next;
-      }
-      std::string block;
-      for (std::size_t k = 0; k < period; ++k) block += (k == 0 ? "" : "; ") + lines[i + k];
-      text += indent +
-              (times > 1 ? "repeat " + std::to_string(times) + " { " + block + " }" : block) + "\n";
-      i += period * times;
-    }
-    return text;
-  }
-
-  /// Declares a cursor per region, or one for all if forwards and backwards on this rank have the
-  /// same regions.
-  std::string cursor_text(const std::vector<Step>& steps, Cursors& cursors,
-                          const std::string& indent) {
-    cursors.one = random_.chance(0.4);
-    struct Lists {
-      std::vector<std::string> forward, backward;
-    };
-    std::map<std::string, Lists> lists;
-    for (const Step& step : steps) {
-      for (const std::vector<Operation>& member : step) {
-        for (const Operation& operation : member) {
-          if (operation.named) continue;
-          Lists& of = lists[cursors.one ? "" : operation.region];
-          if (operation.pass == Pass::F) of.forward.push_back(operation.work);
-          if (operation.pass == Pass::B || operation.pass == Pass::BI)
-            of.backward.push_back(operation.work);
-        }
-      }
-    }
-    std::string text;
-    for (const auto& [region, of] : lists) {
-      std::vector<std::string> f = of.forward, g = of.backward;
-      std::sort(f.begin(), f.end());
-      std::sort(g.begin(), g.end());
-      if (f != g || f.front() == "model") continue;
-      const std::string name = "c" + std::to_string(cursors.of_region.size());
-      cursors.of_region[region] = name;
-      const auto list = [](const std::vector<std::string>& works) {
-        std::string joined;
-        for (const std::string& work : works) joined += (joined.empty() ? "" : ", ") + work;
-        return "[" + joined + "]";
-      };
-      text += indent + "cursor " + name + " = " + list(of.forward) +
-              (of.forward == of.backward ? "" : " backward " + list(of.backward)) + "\n";
-    }
-    return text;
-  }
-
-  std::string operation_text(const Operation& operation, const Cursors& cursors,
-                             std::deque<std::pair<std::string, std::string>>& queue) {
-    if (operation.named || operation.pass == Pass::R)
-      return std::string(pass_name(operation.pass)) + " " + operation.work;
-    const std::string* cursor = cursors.find(operation);
-    const std::string pass = std::string(pass_name(operation.pass)) + " ";
-    if (operation.pass == Pass::BI) queue.emplace_back(operation.work, cursor ? *cursor : "");
-    if (operation.pass != Pass::BW) return pass + (cursor ? *cursor : operation.work);
-    const auto own = std::find_if(queue.begin(), queue.end(),
-                                  [&](const auto& each) { return each.first == operation.work; });
-    const bool oldest = own == queue.begin();
-    const bool oldest_of_cursor = cursor && std::none_of(queue.begin(), own, [&](const auto& each) {
-                                    return each.second == *cursor;
-                                  });
-    queue.erase(own);
-    if (oldest && cursor && random_.chance(0.5)) return "BW";
-    return pass + (oldest_of_cursor ? *cursor : operation.work);
+    return printer.order(claims_, bodies);
   }
 
   Context& context_;
@@ -653,12 +466,12 @@ class OrderDrawer {
   const RandomOrderOptions& options_;
   std::vector<std::size_t> axes_;  // identify the ranks
   std::size_t work_ = 0;           // the one of them on which work is placed
-  std::vector<Claim> claims_;
+  std::vector<RankClaim> claims_;
   std::vector<bool> claimed_;    // per coordinate of that axis: by some rank
   bool ahead_ = false;           // a bucket is gathered ahead of its use
   bool again_attached_ = false;  // something runs again that the order does not name
-  std::map<std::int32_t, std::vector<Step>> steps_of_rank_;
-  std::vector<Operation> operations_;
+  std::map<std::int32_t, std::vector<DrawnStep>> steps_of_rank_;
+  std::vector<DrawnOperation> operations_;
   std::vector<std::vector<std::uint32_t>> readers_;  // per vertex
   std::vector<std::uint32_t> position_;              // of each vertex in the walk
 };
