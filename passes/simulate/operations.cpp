@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <set>
-#include <tuple>
+#include <utility>
 
 #include "ir/dag/terms.h"
 #include "passes/order/list_schedule.h"
 #include "passes/order/orders_table.h"
-#include "passes/simulate/activations.h"
 #include "passes/simulate/figures.h"
 #include "passes/simulate/idle_rank.h"
+#include "passes/simulate/joined_units.h"
+#include "passes/simulate/timeline_entries.h"
 #include "passes/simulate/work_fraction.h"
 #include "passes/simulate/work_times.h"
 
@@ -26,23 +26,6 @@ using Op = OrdersTable::Op;
 using Row = OrdersTable::Row;
 
 constexpr std::uint32_t kNone = Timeline::kNone;
-
-/// The operations of one overlap group of a row: [first, end).
-struct Group {
-  std::size_t first, end;
-};
-
-std::vector<Group> groups_of(const Row& row) {
-  std::vector<Group> groups;
-  for (std::size_t i = 0; i < row.ops.size();) {
-    std::size_t next = i + 1;
-    while (row.ops[i].group && next < row.ops.size() && row.ops[next].group == row.ops[i].group)
-      ++next;
-    if (row.ops[i].group) groups.push_back({i, next});
-    i = next;
-  }
-  return groups;
-}
 
 class Simulation {
  public:
@@ -90,7 +73,7 @@ class Simulation {
         end = std::max(end, times_->finish(graph_.unit_of(node)));
       }
       span = std::max(span, end - begin);
-      most = std::max(most, work_of(row));
+      most = std::max(most, work_of(graph_, rules_, row));
     }
     return span > 0 ? 1 - most / span : 0;
   }
@@ -124,8 +107,18 @@ class Simulation {
   }
 
   Timeline timeline() {
-    add_entries();
-    join_overlapping();
+    TimelineEntries entries = make_entries({.dag = dag_,
+                                            .costs = costs_,
+                                            .table = table_,
+                                            .graph = graph_,
+                                            .fractions = fractions_,
+                                            .rules = rules_,
+                                            .times = *times_,
+                                            .alike = alike_,
+                                            .ranks = ranks_});
+    out_ = std::move(entries.timeline);
+    entry_of_ = std::move(entries.entry_of);
+    binding_ = std::move(entries.binding);
     explain_waits();
     add_messages();
     add_idle_rank(out_, dag_);
@@ -156,93 +149,9 @@ class Simulation {
     }
   }
 
-  /// The work of a rank; units that run as one count once.
-  double work_of(const Row& row) const {
-    double work = 0;
-    std::uint32_t counted = kNone;
-    for (const Op& op : row.ops) {
-      for (const NodeId node : nodes_of(row, op)) {
-        const std::uint32_t activity = rules_.runs_with[graph_.unit_of(node)];
-        if (activity != counted) work += rules_.cost[activity];
-        counted = activity;
-      }
-    }
-    return work;
-  }
-
-  std::span<const NodeId> nodes_of(const Row& row, const Op& op) const {
-    return std::span(row.nodes).subspan(op.first_node, op.num_nodes);
-  }
-
-  /// One F and one B or BI; each may be several operations if a stage has several segments.
-  static bool is_pair(const Row& row, const Group& group) {
-    const auto what = [](const Op& op) {
-      return std::tuple(op.stage ? std::string() : op.region, op.stage, op.mb, op.copy, op.slice);
-    };
-    const Op *forward = nullptr, *backward = nullptr;
-    for (std::size_t i = group.first; i < group.end; ++i) {
-      const Op& op = row.ops[i];
-      if (op.pass == Pass::BW || op.pass == Pass::R) return false;
-      const Op*& known = op.pass == Pass::F ? forward : backward;
-      if (known != nullptr && (known->pass != op.pass || what(*known) != what(op))) return false;
-      known = &op;
-    }
-    return forward != nullptr && backward != nullptr;
-  }
-
-  /// Joins units that run as one: the pairs, and with `whole` the chunks of each operation.
-  void join_units(bool whole) {
-    rules_.cost = cost_;
-    rules_.runs_with.resize(graph_.units());
-    std::iota(rules_.runs_with.begin(), rules_.runs_with.end(), 0);
-    for (const Row& row : table_.rows) {
-      if (costs_.pair) {
-        for (const Group& group : groups_of(row)) {
-          if (is_pair(row, group)) join_pair(row, group);
-        }
-      }
-      for (const Op& op : row.ops) {
-        if (whole && op.num_nodes > 1) join(nodes_of(row, op));
-      }
-    }
-    for (std::uint32_t unit = 0; unit < graph_.units(); ++unit)
-      rules_.runs_with[unit] = joined(unit);
-  }
-
-  /// The representative of the units that run as one with a unit.
-  std::uint32_t joined(std::uint32_t unit) {
-    while (rules_.runs_with[unit] != unit)
-      unit = rules_.runs_with[unit] = rules_.runs_with[rules_.runs_with[unit]];
-    return unit;
-  }
-
-  std::uint32_t join(std::span<const NodeId> nodes) {
-    const std::uint32_t first = joined(graph_.unit_of(nodes.front()));
-    for (const NodeId node : nodes) {
-      const std::uint32_t other = joined(graph_.unit_of(node));
-      if (other == first) continue;
-      rules_.runs_with[other] = first;
-      rules_.cost[first] += rules_.cost[other];
-    }
-    return first;
-  }
-
-  /// Units that two ranks run together are joined once.
-  void join_pair(const Row& row, const Group& group) {
-    std::vector<NodeId> nodes;
-    double fraction = 0;
-    for (std::size_t i = group.first; i < group.end; ++i) {
-      for (const NodeId node : nodes_of(row, row.ops[i])) {
-        nodes.push_back(node);
-        fraction += fractions_.of(dag_.node(node), dag_.node(node).pass) / 2;
-      }
-    }
-    const std::uint32_t first = join(nodes);
-    rules_.cost[first] = *costs_.pair * ranks_ * fraction;
-  }
-
-  bool runs_together(const Op& a, const Op& b) const {
-    return rules_.runs_with[graph_.unit_of(a.first)] == rules_.runs_with[graph_.unit_of(b.first)];
+  /// The cost of an F and a backward of the whole model that run together, over all ranks.
+  std::optional<double> pair_cost() const {
+    return costs_.pair ? std::optional(*costs_.pair * ranks_) : std::nullopt;
   }
 
   // ---- times
@@ -253,13 +162,13 @@ class Simulation {
     std::vector<std::vector<std::uint32_t>> sequences = chunks_of_roles(dag_, graph_, roles_);
     std::vector<std::uint32_t> position;
     for (const Row& row : table_.rows) {
-      const std::vector<Group> groups = groups_of(row);
+      const std::vector<OpGroup> groups = groups_of(row);
       if (groups.empty() &&
           std::none_of(row.ops.begin(), row.ops.end(), [](const Op& op) { return op.alternates; }))
         continue;
-      if (position.empty()) position = positions();
+      if (position.empty()) position = positions_in_order(dag_);
       std::vector<NodeId> nodes = row.nodes;
-      for (const Group& group : groups) {
+      for (const OpGroup& group : groups) {
         if (as_written) break;
         const auto begin = nodes.begin() + row.ops[group.first].first_node;
         const auto end =
@@ -276,12 +185,6 @@ class Simulation {
       for (const std::uint32_t role : roles) put_in_order(nodes, sequences[role]);
     }
     return sequences;
-  }
-
-  std::vector<std::uint32_t> positions() const {
-    std::vector<std::uint32_t> position(dag_.nodes.size(), 0);
-    for (std::uint32_t i = 0; i < dag_.order.size(); ++i) position[dag_.order[i].index()] = i;
-    return position;
   }
 
   /// The places of `nodes` in a sequence, filled in the order of the nodes.
@@ -306,7 +209,8 @@ class Simulation {
     rules_.sequences = std::move(sequences);
     for (const bool whole : {true, false}) {
       if (whole && !has_segments_) continue;
-      join_units(whole);
+      rules_.cost = cost_;
+      join_units(dag_, graph_, table_, fractions_, pair_cost(), whole, rules_);
       times_.emplace(dag_, graph_, roles_, rules_);
       if (times_->complete()) return true;
     }
@@ -320,7 +224,7 @@ class Simulation {
     const std::vector<bool> started = times_->started();
     const bool complete = find_times(list_order(false));
     for (const Row& row : table_.rows) {
-      for (const Group& group : groups_of(row)) {
+      for (const OpGroup& group : groups_of(row)) {
         const Op& op = row.ops[group.first];
         if (started[graph_.unit_of(op.first)]) continue;
         if (complete) {
@@ -343,171 +247,6 @@ class Simulation {
     }
     if (!complete) sink_.report(Code::compiler_bug, LocId(), "a checked order has no times");
     return complete;
-  }
-
-  // ---- entries
-
-  std::uint32_t operation(const Op& op) {
-    std::uint32_t& known = operation_of_[op.first.index()];
-    if (known != kNone) return known;
-    known = static_cast<std::uint32_t>(out_.operations.size());
-    const auto [name, added] =
-        names_.try_emplace(op.region, static_cast<std::uint32_t>(out_.names.size()));
-    if (added) out_.names.push_back(op.region);
-    Timeline::Operation& made = out_.operations.emplace_back();
-    made.pass = op.pass;
-    made.name = name->second;
-    if (op.stage && !op.part_of_stage) made.stage = *op.stage;
-    made.mb = op.mb;
-    made.copy = op.copy;
-    made.slice = op.slice;
-    if (op.part) made.part = *op.part;
-    made.first = op.first;
-    made.last = op.last;
-    made.loc = op.loc;
-    return known;
-  }
-
-  void add_entries() {
-    out_.stages = costs_.stages == StageCosts::equal ? Timeline::Stages::equal
-                  : dag_.settings.train.empty()      ? Timeline::Stages::links
-                                                     : Timeline::Stages::weighed;
-    activations_.emplace(dag_, fractions_, costs_);
-    operation_of_.assign(dag_.nodes.size(), kNone);
-    entry_of_.assign(graph_.units(), kNone);
-    for (std::uint32_t r = 0; r < table_.rows.size(); ++r) add_rank(r);
-  }
-
-  void add_rank(std::uint32_t r) {
-    const Row& row = table_.rows[r];
-    Timeline::Rank& rank = out_.ranks.emplace_back();
-    rank.name = "rank " + std::to_string(r);
-    add_planned(row, rank);
-    rank.replicas = dag_.device_sets[row.devices].devices(dag_.mesh);
-    rank.alike = alike_[r];
-    rank.work = work_of(row);
-    rank.first_lane = static_cast<std::uint32_t>(out_.lanes.size());
-    rank.end_lane = rank.first_lane + 1;
-    const auto first = static_cast<std::uint32_t>(out_.size());
-    out_.lanes.push_back({"compute", r, first, first});
-    std::vector<const Op*> ops;
-    for (const Op& op : row.ops) ops.push_back(&op);
-    const auto start = [&](const Op& op) { return times_->start(graph_.unit_of(op.first)); };
-    std::stable_sort(ops.begin(), ops.end(),
-                     [&](const Op* a, const Op* b) { return start(*a) < start(*b); });
-    for (const Op* op : ops) {
-      const auto entry = static_cast<std::uint32_t>(out_.size());
-      double finish = 0;
-      for (const NodeId node : nodes_of(row, *op)) {
-        const std::uint32_t unit = graph_.unit_of(node);
-        finish = std::max(finish, times_->finish(unit));
-        if (entry_of_[unit] == kNone) entry_of_[unit] = entry;
-      }
-      out_.add_entry(start(*op), finish, operation(*op), op->group.value_or(kNone));
-      binding_.push_back(binding_node(row, *op));
-    }
-    add_activations(row, ops, rank);
-  }
-
-  /// Memory of the plan for the devices of a row, whose roles may differ.
-  void add_planned(const Row& row, Timeline::Rank& rank) const {
-    if (!dag_.plan) return;
-    for (const Role& role : dag_.plan->roles) {
-      if (!dag_.device_sets[row.devices].contains({role.at})) continue;
-      rank.planned_bytes = std::max(rank.planned_bytes, role.arena_bytes);
-      rank.peak_bytes = std::max(rank.peak_bytes, role.live_bytes);
-    }
-  }
-
-  /// The chunk of an operation that was the last to wait for an input from another operation.
-  NodeId binding_node(const Row& row, const Op& op) const {
-    const std::span<const NodeId> nodes = nodes_of(row, op);
-    std::size_t at = nodes.size() - 1;
-    while (at > 0 && times_->start(graph_.unit_of(nodes[at])) <=
-                         times_->finish(graph_.unit_of(nodes[at - 1])))
-      --at;
-    return nodes[at];
-  }
-
-  /// The times at which the activations of a row grow and shrink. Units that run together add
-  /// before they free; each chunk of an `R` is kept only for its own backward.
-  void add_activations(const Row& row, std::span<const Op* const> ops, Timeline::Rank& rank) {
-    std::vector<std::pair<double, double>> changes, arrivals;  // time, by how much
-    const auto start = [&](NodeId node) { return times_->start(graph_.unit_of(node)); };
-    const auto finish = [&](NodeId node) { return times_->finish(graph_.unit_of(node)); };
-    const auto more = [&](NodeId node, double time) {
-      changes.emplace_back(time, activations_->from_start(dag_.node(node)));
-    };
-    const auto less = [&](NodeId node, double time) {
-      if (is_backward(dag_.node(node).pass))
-        activations_->arrivals(dag_.node(node), [&](NodeId maker, double part) {
-          arrivals.emplace_back(finish(maker), part);
-        });
-      changes.emplace_back(time, -activations_->until_finish(dag_.node(node)));
-    };
-    std::vector<std::uint32_t> position;
-    for (std::size_t i = 0; i < ops.size();) {
-      std::size_t next = i + 1;
-      if (ops[i]->alternates && next < ops.size()) {
-        if (position.empty()) position = positions();
-        std::vector<NodeId> nodes(nodes_of(row, *ops[i]).begin(), nodes_of(row, *ops[i]).end());
-        nodes.insert(nodes.end(), nodes_of(row, *ops[next]).begin(),
-                     nodes_of(row, *ops[next]).end());
-        std::sort(nodes.begin(), nodes.end(),
-                  [&](NodeId a, NodeId b) { return position[a.index()] < position[b.index()]; });
-        double time = start(ops[i]->first);
-        for (const NodeId node : nodes) {
-          more(node, time = std::max(time, start(node)));
-          less(node, time = std::max(time, finish(node)));
-        }
-        i = next + 1;
-        continue;
-      }
-      while (next < ops.size() && ops[i]->group && runs_together(*ops[i], *ops[next])) ++next;
-      for (std::size_t k = i; k < next; ++k) {
-        for (const NodeId node : nodes_of(row, *ops[k])) more(node, start(ops[k]->first));
-      }
-      for (std::size_t k = i; k < next; ++k) {
-        for (const NodeId node : nodes_of(row, *ops[k])) less(node, finish(ops[k]->last));
-      }
-      i = next;
-    }
-    if (!arrivals.empty()) {
-      changes.insert(changes.end(), arrivals.begin(), arrivals.end());
-      std::stable_sort(changes.begin(), changes.end(),
-                       [](const auto& a, const auto& b) { return a.first < b.first; });
-    }
-    rank.first_curve = static_cast<std::uint32_t>(out_.curves.size());
-    const auto first = static_cast<std::uint32_t>(out_.curve_time.size());
-    double held = 0;
-    for (const auto& [time, by] : changes) {
-      if (by == 0) continue;
-      held += by * ranks_;
-      rank.peak = std::max(rank.peak, held);
-      if (out_.curve_time.size() > first && out_.curve_time.back() == time) {
-        out_.curve_value.back() = held;
-        continue;
-      }
-      out_.curve_time.push_back(time);
-      out_.curve_value.push_back(held);
-    }
-    const auto end = static_cast<std::uint32_t>(out_.curve_time.size());
-    out_.curves.push_back(
-        {static_cast<std::uint32_t>(out_.ranks.size() - 1), std::nullopt, first, end});
-    rank.end_curve = rank.first_curve + 1;
-  }
-
-  /// Members of groups that run chunk by chunk, in each other's gaps, are shown as running
-  /// together.
-  void join_overlapping() {
-    for (const Timeline::Lane& lane : out_.lanes) {
-      for (std::uint32_t e = lane.first + 1; e < lane.end; ++e) {
-        const bool together =
-            out_.start[e] == out_.start[e - 1] && out_.finish[e] == out_.finish[e - 1];
-        if (!together && out_.start[e] < out_.finish[e - 1] && out_.group[e] != kNone)
-          return out_.join_groups();
-      }
-    }
   }
 
   // ---- why
@@ -611,18 +350,15 @@ class Simulation {
   const WorkGraph graph_;
   const RoleTable roles_;
   const WorkFractions fractions_;
-  std::vector<std::uint32_t> alike_;        // per row: number of rows with the same work
-  double ranks_ = 0;                        // number of ranks with different work
-  bool has_segments_ = false;               // some operation is several chunks
-  std::vector<double> cost_;                // per unit by itself
-  std::optional<Activations> activations_;  // if curves are wanted
+  std::vector<std::uint32_t> alike_;  // per row: number of rows with the same work
+  double ranks_ = 0;                  // number of ranks with different work
+  bool has_segments_ = false;         // some operation is several chunks
+  std::vector<double> cost_;          // per unit by itself
   WorkRules rules_;
   std::optional<WorkTimes> times_;
   Timeline out_;
-  std::map<std::string, std::uint32_t> names_;
-  std::vector<std::uint32_t> operation_of_;  // per node that begins an operation
-  std::vector<std::uint32_t> entry_of_;      // per unit: its entry on the first rank that has it
-  std::vector<NodeId> binding_;              // per entry
+  std::vector<std::uint32_t> entry_of_;  // per unit: its entry on the first rank that has it
+  std::vector<NodeId> binding_;          // per entry
 };
 
 }  // namespace

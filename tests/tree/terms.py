@@ -108,7 +108,7 @@ LOCALS = {
     "backend": 128,
     "frontend": 235,
     "ir": 111,
-    "passes": 152,
+    "passes": 151,
     "runtime": 133,
     "tests": 497,
 }
