@@ -1,6 +1,6 @@
 // runtime/kernel_math.h against the C library (in long double), from subnormal numbers to overflow,
-// and its random numbers. A function without a row or a separate test fails
-// `TheTablesNameEveryFunctionOfTheHeader`.
+// and the random numbers of runtime/kernel_random.h. A function without a row or a separate test
+// fails `TheTablesNameEveryFunctionOfTheHeader`.
 
 #include "runtime/kernel_math.h"
 
@@ -290,16 +290,18 @@ TEST(KernelMath, EveryFunctionOfTheTableInDouble) {
 }
 
 TEST(KernelMath, TheTablesNameEveryFunctionOfTheHeader) {
-  const std::string header = piper::test::read_text("runtime/kernel_math.h").value_or("");
   std::set<std::string> defined, known = kOthers;
   for (const Row& row : kRows) known.insert(row.name);
   for (const BriefRow& row : kBriefRows) known.insert(row.name);
   const std::regex definition(R"(\bPIPER_MATH [A-Za-z_0-9 ]+ piper_([a-z_0-9]+)\()");
-  for (std::sregex_iterator found(header.begin(), header.end(), definition), end; found != end;
-       ++found)
-    defined.insert((*found)[1]);
+  for (const char* path : {"runtime/kernel_math.h", "runtime/kernel_random.h"}) {
+    const std::string header = piper::test::read_text(path).value_or("");
+    for (std::sregex_iterator found(header.begin(), header.end(), definition), end; found != end;
+         ++found)
+      defined.insert((*found)[1]);
+  }
   EXPECT_EQ(defined, known)
-      << "a function of runtime/kernel_math.h without a row, or a row without its function";
+      << "a function of the headers without a row, or a row without its function";
 }
 
 double unit_of_bf16(float x) { return std::ldexp(1.0, std::max(std::ilogb(x), -126) - 7); }
