@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <set>
 
 #include "antlr4-runtime.h"
+#include "frontend/parse/statement_text.h"
 #include "frontend/parse/token_types.h"
 #include "frontend/source/word_of_hint.h"
 #include "grammar_generated/PipeLexer.h"
@@ -15,94 +15,6 @@ namespace {
 
 using Lexer = generated::PipeLexer;
 using Where = ForeignForm::Where;
-
-// A longer form comes before one with the same beginning.
-constexpr ForeignForm kForms[] = {
-    // operators
-    {"&&", Where::anywhere, "and", "write `and`; steps are overlapped by one `&`",
-     "let x = a && b"},
-    {"||", Where::anywhere, "or", "write `or`", "let x = a || b"},
-    {"===", Where::anywhere, "==", "write `==`", "let x = a === b"},
-    {"!==", Where::anywhere, "!=", "write `!=`", "let x = a !== b"},
-    {"<>", Where::anywhere, "!=", "write `!=`", "let x = a <> b"},
-    {"!", Where::anywhere, "not", "write `not`, or `!=` where two values differ", "let x = !a"},
-    {"**", Where::anywhere, "*", "there is no power: write `x * x`, or a loop", "let x = a ** 2"},
-    {"^", Where::operand, "*", "there are no powers and no operations on bits", "let x = a ^ 2"},
-    {"...", Where::anywhere, "..", "a range leaves its end out: write `0..4` for 0, 1, 2 and 3",
-     "let x = mb[0...3]"},
-    {"..=", Where::anywhere, "..", "a range leaves its end out: write `..$next`",
-     "let x = mb[0..=3]"},
-    {"=>", Where::anywhere, "->", "write `->` before the type of a result, `>=` to compare",
-     "def f() => int { return 1 }"},
-    {"?", Where::operand, "then", "write `if condition then a else b`", "let x = a ? 1 : 2"},
-    {"if", Where::operand, "then",
-     "write `if condition then a else b`; a statement stands inside, `if condition { ... }`",
-     "let x = 1 if a else 2"},
-    {"is", Where::operand, "==", "write `==`", "let x = a is 3"},
-    {"lambda", Where::anywhere, "",
-     "a function has a name: write `def f(x: int) -> int { return ... }` beside the other declarations",
-     "let x = lambda y: y + 1"},
-    {":", Where::index, "..", "write `$left..$right$by`", "let x = mb[0:4]"},
-    // statements
-    {"=", Where::argument, ":", "an argument follows its name and a colon: write `$name: $right`",
-     "let x = f(a, rate = 0.1)"},
-    {"+=", Where::declared, "=", "write `$name = $name + $rest`", "x += 1"},
-    {"-=", Where::declared, "=", "write `$name = $name - $rest`", "x -= a + b"},
-    {"*=", Where::declared, "=", "write `$name = $name * $rest`", "x *= 2"},
-    {"/=", Where::declared, "=", "write `$name = $name / $rest`", "x /= 2"},
-    {"%=", Where::declared, "=", "write `$name = $name % $rest`", "x %= 2"},
-    {"++", Where::declared, "", "write `$name = $name + 1`", "x++"},
-    {"--", Where::declared, "", "write `$name = $name - 1`", "x--"},
-    {":=", Where::declared, "=", "write `let $name = $rest`", "x := a"},
-    {":=", Where::let, "=", "write `=`", "let x := a"},
-    {"==", Where::let, "=", "`==` compares; a name is given its value with `=`", "let x == a"},
-    {"int", Where::statement, "let",
-     "write `let`, or `var` for a value that changes; the type follows from the value",
-     "int x = a"},
-    {"float", Where::statement, "let",
-     "write `let`, or `var` for a value that changes; the type follows from the value",
-     "float x = a"},
-    {"auto", Where::statement, "let", "write `let`, or `var` for a value that changes",
-     "auto x = a"},
-    {"const", Where::statement, "let", "write `let`", "const x = a"},
-    {"val", Where::statement, "let", "write `let`", "val x = a"},
-    {"elif", Where::clause, "else if", "write `} else if ... {`",
-     "if a { let x = 1 } elif b { let x = 2 }"},
-    {"elseif", Where::clause, "else if", "write `} else if ... {`",
-     "if a { let x = 1 } elseif b { let x = 2 }"},
-    {"while", Where::clause, "if",
-     "every loop is counted: write `repeat n { ... }` or `for i in 0..n { ... }`",
-     "while a > 0 { F c }"},
-    {"loop", Where::clause, "if true",
-     "every loop is counted: write `repeat n { ... }` or `for i in 0..n { ... }`", "loop { F c }"},
-    // steps
-    {"f", Where::statement, "F", "a pass is a capital letter: write `F $rest`", "f a"},
-    {"b", Where::statement, "B", "a pass is a capital letter: write `B $rest`", "b stage[0] mb[1]"},
-    {"bi", Where::statement, "BI", "a pass is written in capital letters: `BI $rest`", "bi a"},
-    {"bw", Where::statement, "BW", "a pass is written in capital letters: `BW $rest`", "bw a"},
-    {"fwd", Where::statement, "F", "write `F $rest`", "fwd a"},
-    {"bwd", Where::statement, "B", "write `B $rest`", "bwd a"},
-    {"forward", Where::statement, "F", "write `F $rest`", "forward stage[0] mb[1]"},
-    {"backward", Where::statement, "B", "write `B $rest`", "backward a"},
-    {",", Where::step, ";", "steps are separated by `;` or line ends, and `&` overlaps them",
-     "F a, B a"},
-    // declarations
-    {"fn", Where::item, "def", "write `def`", "fn f() -> int { return 1 }"},
-    {"func", Where::item, "def", "write `def`", "func f() -> int { return 1 }"},
-    {"function", Where::item, "def", "write `def`", "function f() -> int { return 1 }"},
-    {"import", Where::item, "use",
-     "write `use $path`, which names one `.pipe` file: a path from here, or one of `std`",
-     "import std.schedules.zbv"},
-    {"from", Where::item, "use",
-     "write `use $path`, which names one `.pipe` file: a path from here, or one of `std`",
-     "from std.schedules import zbv"},
-    {"include", Where::item, "use",
-     "write `use $path`, which names one `.pipe` file: a path from here, or one of `std`",
-     "include \"lib/mine.pipe\""},
-    {"using", Where::item, "use",
-     "write `use $path`, which names one `.pipe` file: a path from here, or one of `std`",
-     "using std.schedules.zbv"},
-};
 
 /// The types of the tokens of `words`, which are ours.
 std::vector<std::size_t> types_of(std::string_view words) {
@@ -120,7 +32,7 @@ bool is_word(std::string_view text) { return (text[0] | 0x20) >= 'a' && (text[0]
 class Replacer {
  public:
   Replacer(RawTokens& tokens, std::string_view text, FileId file, SelectedReports& sink)
-      : tokens_(tokens), text_(text), file_(file), sink_(sink) {}
+      : tokens_(tokens), text_(text), source_(tokens, text), file_(file), sink_(sink) {}
 
   void run() {
     for (next_ = 0; next_ < tokens_.size();) {
@@ -144,13 +56,9 @@ class Replacer {
     std::size_t colons = 0;
   };
 
-  std::string_view text(const Token& token) const {
-    return text_.substr(token.begin, token.end - token.begin);
-  }
+  std::string_view text(const Token& token) const { return source_.text(token); }
   bool in_brackets() const { return !brackets_.empty(); }
-  const RawToken* at(std::size_t position) const {
-    return position < tokens_.size() ? &tokens_[position] : nullptr;
-  }
+  const RawToken* at(std::size_t position) const { return source_.at(position); }
   /// The token before the next one, as the parser will read it, on the same line.
   const RawToken* before() const {
     return result_.empty() || tokens_[next_].first_on_line ? nullptr : &result_.back();
@@ -224,10 +132,6 @@ class Replacer {
     std::size_t count = 0;
     while (next_ + count < tokens_.size() && tokens_[next_ + count].begin < end) ++count;
     return tokens_[next_ + count - 1].end == end ? count : 0;
-  }
-
-  bool stands_on_line(const RawToken* token) const {
-    return token != nullptr && !token->first_on_line;
   }
 
   bool line_opens_block() const {
@@ -318,70 +222,6 @@ class Replacer {
     }
   }
 
-  /// From `begin` to the end of the statement, without a comment.
-  std::string_view rest(std::size_t position) const {
-    if (!stands_on_line(at(position))) return {};
-    std::size_t last = position;
-    for (std::size_t i = position; at(i) != nullptr && (i == position || stands_on_line(at(i)));
-         ++i) {
-      if (tokens_[i].type == Lexer::SEMI || tokens_[i].type == Lexer::RBRACE) break;
-      last = i;
-    }
-    return text_.substr(tokens_[position].begin, tokens_[last].end - tokens_[position].begin);
-  }
-
-  /// The dotted names after the form; for the library also the imported name, which is a file
-  /// there.
-  std::string path(std::size_t position) const {
-    std::string path;
-    std::size_t i = position;
-    if (stands_on_line(at(i)) && tokens_[i].type == Lexer::STRING)
-      return path_of_file(text(tokens_[i]));
-    for (; stands_on_line(at(i)) &&
-           tokens_[i].type == (path.empty() || path.back() == '.' ? Lexer::NAME : Lexer::DOT);
-         ++i)
-      path += text(tokens_[i]);
-    const bool imports = path.starts_with("std.") && stands_on_line(at(i + 1)) &&
-                         text(tokens_[i]) == "import" && tokens_[i + 1].type == Lexer::NAME;
-    return imports        ? path + "." + std::string(text(tokens_[i + 1]))
-           : path.empty() ? "lib.mine"
-                          : path;
-  }
-
-  /// `"lib/mine.pipe"` as `lib.mine`, if it has that form.
-  static std::string path_of_file(std::string_view file) {
-    file = file.substr(1, file.size() - 2);
-    if (file.ends_with(".pipe")) file.remove_suffix(5);
-    if (file.starts_with("./")) file.remove_prefix(2);
-    std::string path(file);
-    std::replace(path.begin(), path.end(), '/', '.');
-    const bool named = !path.empty() && std::all_of(path.begin(), path.end(), [](unsigned char c) {
-      return std::isalnum(c) != 0 || c == '_' || c == '.';
-    });
-    return named ? path : "lib.mine";
-  }
-
-  /// The part of an index after the form.
-  std::string_view right(std::size_t position) const {
-    std::size_t depth = 0, last = position;
-    for (std::size_t i = position; at(i) != nullptr && (i == position || stands_on_line(at(i)));
-         ++i) {
-      const std::size_t type = tokens_[i].type;
-      if (depth == 0 && (type == Lexer::RBRACKET || type == Lexer::RPAREN || type == Lexer::COMMA ||
-                         type == Lexer::COLON || type == Lexer::SEMI || type == Lexer::LBRACE ||
-                         type == Lexer::RBRACE)) {
-        if (i == position) return {};
-        break;
-      }
-      if (type == Lexer::LPAREN || type == Lexer::LBRACKET) ++depth;
-      if ((type == Lexer::RPAREN || type == Lexer::RBRACKET) && depth > 0) --depth;
-      last = i;
-    }
-    return at(position) == nullptr
-               ? std::string_view()
-               : text_.substr(tokens_[position].begin, tokens_[last].end - tokens_[position].begin);
-  }
-
   std::string_view left() const {
     if (!in_brackets()) return {};
     std::string_view text =
@@ -397,11 +237,12 @@ class Replacer {
       for (std::size_t at = 0; (at = out.find(word, at)) != std::string::npos; at += value.size())
         out.replace(at, word.size(), value);
     };
-    const std::string_view behind = rest(next_ + count), to = right(next_ + count);
+    const std::string_view behind = source_.statement_from(next_ + count),
+                           to = source_.element_from(next_ + count);
     // Behind all operators but `+` a sum needs its parentheses.
     const bool several = form.where == Where::declared && form.text != "+=" && form.text != ":=" &&
                          behind.find_first_of(" +-*/%@") != std::string_view::npos;
-    fill("$path", path(next_ + count));
+    fill("$path", source_.path_from(next_ + count));
     fill("$rest", behind.empty() ? "..."
                   : several      ? "(" + std::string(behind) + ")"
                                  : std::string(behind));
@@ -417,39 +258,11 @@ class Replacer {
          form.where == Where::index && at(i) != nullptr &&
          tokens_[i].begin <= tokens_[next_ + count].begin + to.size();
          ++i) {
-      if (tokens_[i].type == Lexer::COLON) by = " by " + std::string(right(i + 1));
+      if (tokens_[i].type == Lexer::COLON) by = " by " + std::string(source_.element_from(i + 1));
     }
     fill("$by", by);
     fill("$right", to.empty() ? "n" : std::string(to));
     return out;
-  }
-
-  /// The bracket that closes the one at `open`, on its line; 0: none.
-  std::size_t closing(std::size_t open) const {
-    std::size_t depth = 0;
-    for (std::size_t i = open; at(i) != nullptr && (i == open || !tokens_[i].first_on_line); ++i) {
-      if (tokens_[i].type == Lexer::LPAREN || tokens_[i].type == Lexer::LBRACKET) ++depth;
-      if ((tokens_[i].type == Lexer::RPAREN || tokens_[i].type == Lexer::RBRACKET) && --depth == 0)
-        return i;
-    }
-    return 0;
-  }
-
-  /// The positions of tokens of that type between two brackets, without nested ones.
-  std::vector<std::size_t> between(std::size_t open, std::size_t close, std::size_t type) const {
-    std::vector<std::size_t> found;
-    std::size_t depth = 0;
-    for (std::size_t i = open + 1; i < close; ++i) {
-      if (tokens_[i].type == Lexer::LPAREN || tokens_[i].type == Lexer::LBRACKET) ++depth;
-      if (tokens_[i].type == Lexer::RPAREN || tokens_[i].type == Lexer::RBRACKET) --depth;
-      if (depth == 0 && tokens_[i].type == type) found.push_back(i);
-    }
-    return found;
-  }
-  std::string source(std::size_t first, std::size_t end) const {
-    return first < end ? std::string(text_.substr(tokens_[first].begin,
-                                                  tokens_[end - 1].end - tokens_[first].begin))
-                       : std::string();
   }
 
   /// `F(stage[r], mb[i])`, `backward(a)`: a pass is called like a function. (`forward` may be the
@@ -461,14 +274,14 @@ class Replacer {
     if (tokens_[open].type != Lexer::LPAREN || open != statement_ + 1 ||
         (!word && statement_type() != Lexer::PASS))
       return false;
-    const std::size_t close = closing(open);
+    const std::size_t close = source_.closing_bracket(open);
     std::vector<std::size_t> dropped =
-        close == 0 ? std::vector<std::size_t>() : between(open, close, Lexer::COMMA);
+        close == 0 ? std::vector<std::size_t>() : source_.find_between(open, close, Lexer::COMMA);
     if (close == 0 || (dropped.empty() && !word)) return false;
     std::string operand;
     dropped.push_back(close);
     for (std::size_t i = 0, first = open + 1; i < dropped.size(); first = dropped[i++] + 1)
-      operand += " " + source(first, dropped[i]);
+      operand += " " + source_.between(first, dropped[i]);
     sink_
         .report(Code::foreign_form, {file_, tokens_[next_].begin, tokens_[close].end},
                 "a pass is not called like a function")
@@ -493,8 +306,8 @@ class Replacer {
         next_ < statement_ + 2)
       return false;
     if (!stands_on_line(at(next_ + 1)) || tokens_[next_ + 1].type != Lexer::NAME) return false;
-    const std::string pass(text(tokens_[statement_])), before = source(statement_ + 1, next_),
-                                                       behind(rest(next_ + 1));
+    const std::string pass(text(tokens_[statement_])),
+        before = source_.between(statement_ + 1, next_), behind(source_.statement_from(next_ + 1));
     const bool step = text(tokens_[next_ + 1]) == text(tokens_[statement_ + 1]);
     DiagnosticBuilder builder =
         sink_.report(Code::foreign_form, {file_, tokens_[next_].begin, tokens_[next_].end},
@@ -521,19 +334,19 @@ class Replacer {
     if (tokens_[next_].type != Lexer::LPAREN || next_ != statement_ + 1 ||
         statement_type() != Lexer::FOR)
       return 0;
-    const std::size_t close = closing(next_);
+    const std::size_t close = source_.closing_bracket(next_);
     if (close > next_ + 3 && tokens_[next_ + 1].type == Lexer::NAME &&
         tokens_[next_ + 2].type == Lexer::IN) {
       sink_
           .report(Code::foreign_form, {file_, tokens_[next_].begin, tokens_[close].end},
                   "the head of a loop has no brackets")
-          .hint("write `for {} { ... }`", source(next_ + 1, close));
+          .hint("write `for {} { ... }`", source_.between(next_ + 1, close));
       result_.insert(result_.end(), tokens_.begin() + static_cast<std::ptrdiff_t>(next_ + 1),
                      tokens_.begin() + static_cast<std::ptrdiff_t>(close));
       return close + 1 - next_;
     }
     const std::vector<std::size_t> ends =
-        close == 0 ? std::vector<std::size_t>() : between(next_, close, Lexer::SEMI);
+        close == 0 ? std::vector<std::size_t>() : source_.find_between(next_, close, Lexer::SEMI);
     if (ends.size() != 2) return 0;
     std::size_t is = next_ + 1;
     while (is < ends[0] && tokens_[is].type != Lexer::ASSIGN) ++is;
@@ -541,9 +354,9 @@ class Replacer {
     const bool counts = is < ends[0] && tokens_[is - 1].type == Lexer::NAME && to < ends[1] &&
                         tokens_[ends[0] + 1].type == Lexer::NAME;
     if (!counts) return 0;
-    const std::string from = source(is + 1, ends[0]),
-                      end =
-                          source(to, ends[1]) + (text(tokens_[ends[0] + 2]) == "<=" ? " + 1" : "");
+    const std::string from = source_.between(is + 1, ends[0]),
+                      end = source_.between(to, ends[1]) +
+                            (text(tokens_[ends[0] + 2]) == "<=" ? " + 1" : "");
     sink_
         .report(Code::foreign_form, {file_, tokens_[next_].begin, tokens_[close].end},
                 "a loop goes through a list, and has no other head")
@@ -560,12 +373,12 @@ class Replacer {
   std::vector<Edit> edits(const ForeignForm& form, std::size_t count,
                           std::string_view advice) const {
     const std::uint32_t begin = tokens_[next_].begin, end = tokens_[next_ + count - 1].end;
-    const std::string_view to = right(next_ + count);
+    const std::string_view to = source_.element_from(next_ + count);
     const auto end_of = [&](std::string_view part) {
       return static_cast<std::uint32_t>(part.data() + part.size() - text_.data());
     };
     if (form.where == Where::declared) {
-      const std::string_view behind = rest(next_ + count);
+      const std::string_view behind = source_.statement_from(next_ + count);
       const auto statement = word_of_hint(advice);
       const bool whole = !behind.empty() ? closes_its_brackets(behind)
                                          : form.hint.find("$rest") == std::string_view::npos;
@@ -597,7 +410,7 @@ class Replacer {
     for (std::size_t i = next_ + 1;
          at(i) != nullptr && tokens_[i].begin <= tokens_[next_ + 1].begin + to.size(); ++i) {
       if (tokens_[i].type != Lexer::COLON) continue;
-      if (right(i + 1).empty()) return {};
+      if (source_.element_from(i + 1).empty()) return {};
       edits.push_back({{file_, tokens_[i].begin, tokens_[i].end}, " by "});
     }
     return edits;
@@ -624,7 +437,7 @@ class Replacer {
   std::size_t replace() {
     if (drop_call_of_pass() || drop_comma_of_coordinates()) return 1;
     if (const std::size_t count = replace_head_of_for(); count > 0) return count;
-    for (const ForeignForm& form : kForms) {
+    for (const ForeignForm& form : foreign_forms()) {
       if (form.text[0] != text_[tokens_[next_].begin]) continue;
       const std::size_t count = matches(form);
       if (count == 0 || !fits(form, count)) continue;
@@ -655,6 +468,7 @@ class Replacer {
 
   RawTokens& tokens_;
   std::string_view text_;
+  StatementText source_;
   FileId file_;
   SelectedReports& sink_;
   RawTokens result_;
@@ -666,45 +480,9 @@ class Replacer {
 
 }  // namespace
 
-std::span<const ForeignForm> foreign_forms() { return kForms; }
-
 void replace_foreign_forms(RawTokens& tokens, std::string_view text, FileId file,
                            SelectedReports& sink) {
   Replacer(tokens, text, file, sink).run();
-}
-
-void warn_of_divisions(const RawTokens& tokens, std::string_view text, FileId file,
-                       SelectedReports& sink) {
-  std::set<std::string_view> names;
-  for (const RawToken& token : tokens) {
-    if (token.type == Lexer::NAME) names.insert(text.substr(token.begin, token.end - token.begin));
-  }
-  bool gives_value = false;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    const RawToken& token = tokens[i];
-    if (token.first_on_line)
-      gives_value =
-          token.type == Lexer::LET || token.type == Lexer::VAR || token.type == Lexer::RETURN;
-    gives_value = gives_value || token.type == Lexer::ASSIGN;
-    // `steps: 16 // 2`, where a name is a comment.
-    const bool setting = i > 0 && !token.first_on_line && tokens[i - 1].type == Lexer::COLON;
-    const bool last = i + 1 == tokens.size() || tokens[i + 1].first_on_line;
-    if (!last || !(gives_value || setting) || !ends_operand(token.type)) continue;
-    std::string_view behind = text.substr(token.end, text.find('\n', token.end) - token.end);
-    const std::uint32_t slashes = token.end + (behind.starts_with(' ') ? 1 : 0);
-    if (behind.starts_with(' ')) behind.remove_prefix(1);
-    if (!behind.starts_with("//")) continue;
-    behind.remove_prefix(2);
-    if (behind.starts_with(' ')) behind.remove_prefix(1);
-    while (behind.ends_with(' ') || behind.ends_with('\r')) behind.remove_suffix(1);
-    const bool number =
-        !behind.empty() && behind.find_first_not_of("0123456789") == std::string_view::npos;
-    if (!number && !(gives_value && names.contains(behind))) continue;
-    sink.report(Code::divides_by_comment, {file, slashes, slashes + 2},
-                "`//` begins a comment: this line does not divide by `{}`", behind)
-        .hint(
-            "write `/`, which floors if both sides are integers; for a comment put two spaces before it");
-  }
 }
 
 }  // namespace piper::parse

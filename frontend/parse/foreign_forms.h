@@ -40,8 +40,4 @@ std::span<const ForeignForm> foreign_forms();
 void replace_foreign_forms(RawTokens& tokens, std::string_view text, FileId file,
                            SelectedReports& sink);
 
-/// `let x = a // b`: a comment that looks like an operand.
-void warn_of_divisions(const RawTokens& tokens, std::string_view text, FileId file,
-                       SelectedReports& sink);
-
 }  // namespace piper::parse

@@ -5,6 +5,7 @@
 
 #include "antlr4-runtime.h"
 #include "frontend/ast/stmt.h"
+#include "frontend/parse/divisions.h"
 #include "frontend/parse/foreign_forms.h"
 #include "frontend/parse/indentation.h"
 #include "frontend/parse/read_raw_tokens.h"
