@@ -2,13 +2,12 @@
 #include <limits>
 
 #include "ir/alignment.h"
+#include "ir/verify/memory_accesses.h"
 #include "ir/verify/plan_facts.h"
 
 namespace piper::verify {
 
 namespace {
-
-using dag::EdgeClass;
 
 /// The content of a cell.
 struct Content {
@@ -46,72 +45,17 @@ struct Cell {
   std::uint32_t write_stamp = kNone;
 };
 
-/// An access of an action to a range of cells; the same in both steps.
-struct Access {
-  enum class Kind : std::uint8_t {
-    read_value,
-    read_sum,
-    read_state,
-    read_param,
-    write_value,
-    write_sum,
-    write_garbage,
-    write_param,
-    write_state
-  } kind = Kind::write_garbage;
-  std::uint32_t first = 0, last = 0;  // cells
-  std::uint32_t buffer = kNone;
-  std::int64_t base = 0;
-  // The output, for a term the output of its sum; read_state, write_state: the bucket.
-  std::uint32_t id = kNone;
-  // read_sum: contributions; read_param, write_param: the parameter; write_value: the input that
-  // may have been there; write_sum: number of the contribution.
-  std::uint32_t other = kNone;
-};
-
-/// Numbers the offsets at which accesses begin and end. There are few distinct ones.
-class Edges {
- public:
-  void clear() {
-    bytes_.clear();
-    slots_.assign(std::max<std::size_t>(slots_.size(), 256), kNone);
-  }
-  std::uint32_t at(std::int64_t byte) {
-    for (std::size_t i = start(byte);; i = (i + 1) & (slots_.size() - 1)) {
-      if (slots_[i] == kNone) return add(byte, i);
-      if (bytes_[slots_[i]] == byte) return slots_[i];
-    }
-  }
-  const std::vector<std::int64_t>& bytes() const { return bytes_; }
-
- private:
-  std::size_t start(std::int64_t byte) const {
-    return (static_cast<std::uint64_t>(byte) * 0x9E3779B97F4A7C15ull >> 32) & (slots_.size() - 1);
-  }
-  std::uint32_t add(std::int64_t byte, std::size_t slot) {
-    slots_[slot] = static_cast<std::uint32_t>(bytes_.size());
-    bytes_.push_back(byte);
-    if (2 * bytes_.size() <= slots_.size()) return static_cast<std::uint32_t>(bytes_.size() - 1);
-    slots_.assign(2 * slots_.size(), kNone);
-    for (std::uint32_t k = 0; k < bytes_.size(); ++k) {
-      std::size_t i = start(bytes_[k]);
-      while (slots_[i] != kNone) i = (i + 1) & (slots_.size() - 1);
-      slots_[i] = k;
-    }
-    return static_cast<std::uint32_t>(bytes_.size() - 1);
-  }
-
-  std::vector<std::uint32_t> slots_;
-  std::vector<std::int64_t> bytes_;
-};
-
 /// Runs the actions of one role twice, in an order in which they may end. Every access is checked
 /// against the last write of its bytes, every write also against the reads since: by induction all
 /// conflicting pairs are ordered then, and the content does not depend on timing.
 class RoleMemoryCheck {
  public:
   RoleMemoryCheck(const PlanFacts& plan, const Sums& sums, Reports reports)
-      : plan_(plan), facts_(plan.facts), dag_(plan.facts.dag), sums_(sums), reports_(reports) {}
+      : plan_(plan),
+        facts_(plan.facts),
+        dag_(plan.facts.dag),
+        accesses_(plan, sums),
+        reports_(reports) {}
 
   void check(const RoleView& view, const HappensBefore& before) {
     view_ = &view;
@@ -119,7 +63,8 @@ class RoleMemoryCheck {
     role_ = &view.role();
     first_action_ = plan_.first_action[view.number()];
     lanes_ = plan_.lanes.data() + plan_.first_lane[view.number()];
-    lay_out();
+    accesses_.set_role(view);
+    cells_.assign(accesses_.num_cells(), {});
     reads_.assign(cells_.size() * before.width(), kLongAgo);
     const std::span<const std::uint32_t> ended = plan_.ended_of(view.number());
     for (step_ = 0; step_ < 2; ++step_) {
@@ -132,201 +77,10 @@ class RoleMemoryCheck {
   }
 
  private:
-  // ---- cells
-  // -------------------------------------------------------------------------------------------------------------
-
-  /// The numbers of a buffer's first byte and of the one after its last; most operands are whole
-  /// buffers, named several times.
-  struct Ends {
-    std::uint32_t first = kNone, last = kNone;
-  };
-
-  void add(Access access, std::int64_t bytes) {
-    if (bytes > 0) {
-      access.first = edges_.at(access.base);
-      access.last = edges_.at(access.base + bytes);
-    }
-    accesses_.push_back(access);
-  }
-
-  void add_whole(Access access, std::uint32_t number) {
-    Ends& ends = ends_of_buffer_[number];
-    if (ends.first == kNone)
-      ends = {edges_.at(access.base), edges_.at(access.base + role_->buffers[number].bytes)};
-    access.first = ends.first;
-    access.last = ends.last;
-    accesses_.push_back(access);
-  }
-
-  /// Offsets of the arena in the memory of the host start far beyond those of the device.
-  static constexpr std::int64_t kHost = std::int64_t{1} << 60;
-  static std::int64_t begin_of(const dag::Buffer& buffer) {
-    return buffer.offset + (is_on_host(buffer.cls) ? kHost : 0);
-  }
-
-  /// One access per operand, then those to optimizer state, per action.
-  void lay_out() {
-    edges_.clear();
-    ends_of_buffer_.assign(role_->buffers.size(), {});
-    accesses_.clear();
-    first_access_.clear();
-    std::vector<std::vector<std::uint32_t>> optimizer(dag_.buckets.size());
-    for (std::uint32_t b = 0; b < role_->buffers.size(); ++b) {
-      const dag::Buffer& buffer = role_->buffers[b];
-      if (buffer.bucket.valid() &&
-          buffer.cls == optimizer_class(dag_.buckets[buffer.bucket.index()]))
-        optimizer[buffer.bucket.index()].push_back(b);
-    }
-    NodePolls polls(dag_.context->cancellation);
-    for (std::size_t i = 0; i < role_->actions.size(); ++i) {
-      polls.visit();
-      const Action& action = role_->actions[i];
-      const RoleView::Entry& entry = view_->entry(i);
-      first_access_.push_back(static_cast<std::uint32_t>(accesses_.size()));
-      std::uint32_t k = 0;
-      const auto operand = [&](Access access, std::int64_t bytes) {
-        const dag::Operand& each = role_->operands[action.first_operand + k++];
-        const dag::Buffer& buffer = role_->buffers[each.buffer.index()];
-        access.buffer = each.buffer.value();
-        access.base = begin_of(buffer) + each.offset;
-        if (bytes < 0) bytes = buffer.bytes - each.offset;
-        if (each.offset == 0 && bytes == buffer.bytes) {
-          add_whole(access, each.buffer.value());
-        } else {
-          add(access, bytes);
-        }
-      };
-      const std::span<const RoleView::Port> ports = view_->ports(i);
-      const auto state = [&](Access::Kind kind) {
-        for (const std::uint32_t b : optimizer[entry.bucket]) {
-          Access access;
-          access.kind = kind;
-          access.id = entry.bucket;
-          access.buffer = b;
-          access.base = begin_of(role_->buffers[b]);
-          add(access, role_->buffers[b].bytes);
-        }
-      };
-      if (returns_to_device(entry.kind) && entry.bucket != kNone) state(Access::Kind::read_state);
-      for (std::size_t p = 0; p < ports.size(); ++p)
-        operand(read_of(entry, ports[p]), view_->bytes(entry, p, ports[p]));
-      for (std::uint32_t out = 0; out < entry.num_outputs; ++out)
-        operand(write_of(entry, ports, out), facts_.output_bytes[entry.first_output + out]);
-      while (k < action.num_operands) operand({}, -1);
-      gaps(action, entry, static_cast<std::uint32_t>(ports.size()));
-      if (entry.bucket == kNone) continue;
-      const bool on_host = dag_.buckets[entry.bucket].state_on_host;
-      if (on_host ? leaves_device(entry.kind) : writes_state(entry.kind))
-        state(Access::Kind::write_state);
-    }
-    first_access_.push_back(static_cast<std::uint32_t>(accesses_.size()));
-    const std::vector<std::int64_t>& bytes = edges_.bytes();
-    std::vector<std::uint32_t> by_byte(bytes.size()), rank(bytes.size());
-    for (std::uint32_t k = 0; k < by_byte.size(); ++k) by_byte[k] = k;
-    std::sort(by_byte.begin(), by_byte.end(),
-              [&](std::uint32_t a, std::uint32_t b) { return bytes[a] < bytes[b]; });
-    for (std::uint32_t k = 0; k < by_byte.size(); ++k) rank[by_byte[k]] = k;
-    for (Access& access : accesses_) {
-      if (access.first == access.last) continue;
-      access.first = rank[access.first];
-      access.last = rank[access.last];
-    }
-    cells_.assign(bytes.size(), {});
-  }
-
-  /// A collective on a sharded bucket includes its padding. It writes the padding of full gradients
-  /// and parameters with a live range within the step: with zeros, or with the members' padding. No
-  /// other value uses the padding of state (`check_state`).
-  void gaps(const Action& action, const RoleView::Entry& entry, std::uint32_t inputs) {
-    if (entry.bucket == kNone || !(reduces_to_shards(entry.kind) || gathers_shards(entry.kind)))
-      return;
-    const dag::Bucket& bucket = dag_.buckets[entry.bucket];
-    for (const std::uint32_t operand : {std::uint32_t{0}, inputs}) {
-      if (operand >= action.num_operands) continue;
-      const dag::Buffer& buffer =
-          role_->buffers[role_->operands[action.first_operand + operand].buffer.index()];
-      const bool gradients = buffer.cls == dag::BufferClass::unreduced;
-      if (!gradients && buffer.cls != dag::BufferClass::gathered) continue;
-      const auto bytes = [&](std::int64_t elements) {
-        return gradients ? gradient_bytes(dag_, bucket, elements)
-                         : parameter_bytes(dag_, bucket, elements);
-      };
-      std::int64_t begin = 0;
-      for (std::size_t i = 0; i < bucket.params.size(); ++i) {
-        const std::int64_t filled = begin + dag_.param_types[bucket.params[i].index()].elements();
-        const std::int64_t end = i + 1 < bucket.params.size()
-                                     ? begin + whole_elements(dag_, bucket.params[i])
-                                     : bucket_elements(dag_, bucket);
-        Access access;
-        access.base = begin_of(buffer) + bytes(filled);
-        if (filled < end) add(access, bytes(end - filled));
-        begin = end;
-      }
-    }
-  }
-
-  Access read_of(const RoleView::Entry& entry, const RoleView::Port& port) const {
-    Access access;
-    if (port.cls == EdgeClass::param) {
-      access.kind = Access::Kind::read_param;
-      access.id = port.output;
-      access.other = param_of(entry, dag_.edges[port.edge]);
-    } else if (const std::uint32_t sum = sums_.sum_of[port.output]; sum != kNone) {
-      access.kind = Access::Kind::read_sum;
-      access.id = sum;
-      access.other = sums_.place[port.output];
-    } else {
-      access.kind = Access::Kind::read_value;
-      access.id = port.output;
-    }
-    return access;
-  }
-
-  Access write_of(const RoleView::Entry& entry, std::span<const RoleView::Port> ports,
-                  std::uint32_t out) const {
-    Access access;
-    const std::uint32_t id = entry.first_output + out;
-    if (const std::uint32_t sum = sums_.sum_of[id]; sum != kNone) {
-      access.kind = Access::Kind::write_sum;
-      access.id = sum;
-      access.other = sums_.place[id];
-      return access;
-    }
-    access.kind = Access::Kind::write_value;
-    access.id = id;
-    if (writes_state(entry.kind) && dag_.is_optimizer_state(facts_.node(NodeId(entry.node)), out)) {
-      access.other = static_cast<std::uint32_t>(ports.size()) - 1;  // in place
-    } else if (writes_state(entry.kind)) {
-      access.kind = Access::Kind::write_param;
-      access.other = dag_.buckets[entry.bucket].params[out].value();
-    }
-    if (reduces_members(entry.kind) || gathers_shards(entry.kind)) access.other = out;
-    if (gathers_lists(entry.kind)) {
-      // The output that carries the member's own input may be in place.
-      for (std::uint32_t p = 0; p < ports.size(); ++p) {
-        if (facts_.origin[id] == facts_.origin[ports[p].output]) access.other = p;
-      }
-    }
-    return access;
-  }
-
-  std::uint32_t param_of(const RoleView::Entry& entry, const Input& edge) const {
-    if (edge.source.node.valid())
-      return dag_.buckets[facts_.node(edge.source.node).subject.bucket().index()]
-          .params[edge.source.index]
-          .value();
-    // A shard is named by its first parameter.
-    if (entry.bucket != kNone) return dag_.buckets[entry.bucket].params.front().value();
-    return dag_.bodies[entry.body].inputs[edge.port].param.value();
-  }
-
-  // ---- one action
-  // --------------------------------------------------------------------------------------------------------
-
   void action(std::uint32_t a) {
-    const std::uint32_t local = a - first_action_;
-    const Access* const first = accesses_.data() + first_access_[local];
-    const Access* const last = accesses_.data() + first_access_[local + 1];
+    const std::span<const Access> accesses = accesses_.of(a - first_action_);
+    const Access* const first = accesses.data();
+    const Access* const last = first + accesses.size();
     counts_ = before_->row(a);
     stamp_ = a * 2 + step_;
     const Step& step = plan_.steps[a];
@@ -476,7 +230,7 @@ class RoleMemoryCheck {
     auto report = reports_.sink.report(
         Code::wrong_value, plan_.loc(a),
         "`{}` needs {}, but byte `{}` of the arena of `{}` holds {}{}", plan_.name(a), what,
-        byte_of(c), facts_.text(role_->name), describe(has),
+        accesses_.byte_of(c), facts_.text(role_->name), describe(has),
         has.id != wanted.id           ? ""
         : has.base != wanted.base     ? ", begun at another place"
         : has.buffer != wanted.buffer ? ", written to another buffer"
@@ -497,12 +251,6 @@ class RoleMemoryCheck {
       }
     }
     return false;
-  }
-
-  std::int64_t byte_of(std::uint32_t cell) const {
-    std::vector<std::int64_t> sorted = edges_.bytes();
-    std::sort(sorted.begin(), sorted.end());
-    return sorted[cell] % kHost;
   }
 
   void write_output(std::uint32_t a, const Access& access) {
@@ -638,23 +386,19 @@ class RoleMemoryCheck {
   }
 
   bool same_place(std::uint32_t a, std::uint32_t operand, const Access& access) const {
-    return accesses_[first_access_[a - first_action_] + operand].base == access.base;
+    return accesses_.of(a - first_action_)[operand].base == access.base;
   }
 
   const PlanFacts& plan_;
   const Facts& facts_;
   const Dag& dag_;
-  const Sums& sums_;
+  MemoryAccesses accesses_;
   Reports reports_;
   const RoleView* view_ = nullptr;
   const HappensBefore* before_ = nullptr;
   const dag::Role* role_ = nullptr;
   std::uint32_t first_action_ = 0;
   const Lane* lanes_ = nullptr;
-  Edges edges_;
-  std::vector<Ends> ends_of_buffer_;
-  std::vector<Access> accesses_;
-  std::vector<std::uint32_t> first_access_;
   std::vector<Cell> cells_;
   // Per cell and stream, if several streams read: the last end that must come before a write.
   std::vector<std::int32_t> reads_;
