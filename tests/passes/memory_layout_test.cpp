@@ -59,7 +59,7 @@ TEST(memory_layout, no_two_living_values_overlap) {
     std::vector<LiveRange> values =
         random_values(random, random.below(200), 40, random.between(1, 8));
     for (LiveRange& value : values)
-      value.kept = random.below(4) == 0 ? static_cast<std::uint32_t>(random.below(50)) : 0;
+      value.kept_until = random.below(4) == 0 ? static_cast<std::uint32_t>(random.below(50)) : 0;
     const LayoutSize size = lay_out(values);
     std::int64_t end = 0, live = 0;
     for (std::size_t a = 0; a < values.size(); ++a) {
