@@ -190,7 +190,7 @@ const Refusal kRefusals[] = {
        directive::Stream stream{b.edit().mesh.axes[0].name,
                                 {part(b.selector({}), directive::CommClass::send)},
                                 0u,
-                                false,
+                                directive::Priority::normal,
                                 b.next_line()};
        b.line(2, 2).add(stream);
      }},
