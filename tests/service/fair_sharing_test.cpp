@@ -1,18 +1,25 @@
-// The fair-sharing clock beside one written by definition: at every event all rates are computed
-// again, by raising those of all transfers together until a link, or a transfer, has no more.
+// The fair-sharing clock: closed forms, and one written by definition: at every event all rates are
+// computed again, by raising those of all transfers together until a link, or a transfer, has no
+// more.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <limits>
 #include <random>
 
+#include "passes/simulate/actions.h"
+#include "passes/simulate/asap_times.h"
 #include "passes/simulate/fair_sharing.h"
+#include "tests/service/compiled.h"
 
 namespace piper::service {
 namespace {
 
 using passes::Network;
 using passes::Sharing;
+using passes::Timeline;
+
+constexpr double kExact = 1e-9;
 
 struct Slow {
   const Network& network;
@@ -163,6 +170,93 @@ TEST(FairSharing, IsTheDefinition) {
       EXPECT_NEAR(times.finish[cause.from], times.start[i], 1e-9) << seed << ", " << i;
     }
   }
+}
+
+TEST(FairSharing, PartsAreMaxMinFair) {
+  // 0 and 1 share link 0 of 12; 1 has at most 2, so 0 has the rest. 2 is alone on link 1. 3 begins
+  // after 1.
+  const Context context;
+  passes::Network network{{0, 0, 0, 5}, {{1, 3, 0}}};
+  passes::Sharing sharing;
+  sharing.capacity = {12, 3};
+  sharing.transfer = {{0, 100, 100, {{0, 1}}}, {1, 4, 2, {{0, 1}}}, {0, 6, 10, {{1, 2}}}, {}};
+  sharing.ranks = {{0}, {0}, {1}, {1}};
+  sharing.overlap = {1, 2};
+  const passes::Times times = fair_sharing_times(network, sharing, context);
+  ASSERT_TRUE(times.complete());
+  EXPECT_NEAR(times.finish[1], 3, kExact);  // latency 1, then 4 bytes at 2
+  // 12 a second alone, 10 beside 1.
+  EXPECT_NEAR(times.finish[0], 3 + (100 - 12 - 20) / 12.0, kExact);
+  // Two devices of link 1 at once: 1.5 each.
+  EXPECT_NEAR(times.finish[2], 4, kExact);
+  EXPECT_NEAR(times.start[3], 3, kExact);
+  EXPECT_NEAR(times.finish[3], 4 + 4.5, kExact);  // half speed while 2 runs on its rank
+  EXPECT_EQ(times.cause[3], 0u);
+}
+
+/// The bandwidth that a transfer of several devices cannot use is left over once per device.
+TEST(FairSharing, DevicesOfATransferCount) {
+  const Context context;
+  passes::Network network{{0, 0}, {}};
+  passes::Sharing sharing;
+  sharing.capacity = {12};
+  sharing.transfer = {{0, 4, 2, {{0, 2}}}, {0, 80, 100, {{0, 1}}}};
+  sharing.ranks = {{0}, {1}};
+  sharing.overlap = {1, 1};
+  const passes::Times times = fair_sharing_times(network, sharing, context);
+  EXPECT_NEAR(times.finish[0], 2, kExact);
+  // 8 a second beside the two that take 2 each.
+  EXPECT_NEAR(times.finish[1], 2 + (80 - 2 * 8) / 12.0, kExact);
+}
+
+/// Work that is slower by less than can be seen takes the other clock.
+TEST(FairSharing, AreAsapTimesWhereNothingIsShared) {
+  for (const char* name : {"gpipe", "zbv", "dual_pipe"}) {
+    const Planned planned(name, sizes(4, 8));
+    passes::ActionCosts costs = planned.costs(1, 2);
+    costs.machine = planned.machine();
+    costs.machine->axes[0].link = MachineLink{.latency = 0.1, .bandwidth = 1e3};
+    const Timeline plain = passes::simulate_actions(planned.dag(), costs);
+    costs.machine->devices = {device_at(*costs.machine, 0, -1)};
+    costs.machine->devices[0].overlap = 1 + 1e-15;
+    const Timeline other = passes::simulate_actions(planned.dag(), costs);
+    ASSERT_EQ(other.size(), plain.size());
+    for (std::size_t entry = 0; entry < other.size(); ++entry) {
+      ASSERT_NEAR(other.start[entry], plain.start[entry], kExact) << name;
+      ASSERT_NEAR(other.finish[entry], plain.finish[entry], kExact) << name;
+    }
+  }
+}
+
+/// Work that ends at the same time as a transfer is not timed again, which would end it twice.
+TEST(FairSharing, WorkEndsWithItsTransfer) {
+  const Context context;
+  // 0 sends 2 bytes from the rank of 1, which works 2 seconds at half speed; 2 follows both.
+  passes::Network network{{0, 1, 4}, {{0, 2, 0}, {1, 2, 0}}};
+  passes::Sharing sharing;
+  sharing.capacity = {1};
+  sharing.transfer = {{0, 2, 1, {{0, 1}}}, {}, {}};
+  sharing.ranks = {{0}, {0}, {0}};
+  sharing.overlap = {2};
+  const passes::Times times = fair_sharing_times(network, sharing, context);
+  EXPECT_NEAR(times.finish[0], 2, kExact);
+  EXPECT_NEAR(times.finish[1], 2, kExact);
+  EXPECT_NEAR(times.finish[2], 6, kExact);
+  EXPECT_EQ(times.cause[2], 0u);
+}
+
+TEST(Clocks, AreCancelled) {
+  Cancellation cancellation;
+  cancellation.request();
+  Context context;
+  context.cancellation = &cancellation;
+  passes::Network network{std::vector<double>(kNodesPerPoll, 1), {}};
+  EXPECT_THROW(asap_times(network, context), Cancelled);
+  passes::Sharing sharing;
+  sharing.overlap = {1};
+  sharing.transfer.resize(kNodesPerPoll);
+  sharing.ranks.assign(kNodesPerPoll, {0});
+  EXPECT_THROW(fair_sharing_times(network, sharing, context), Cancelled);
 }
 
 }  // namespace

@@ -8,13 +8,11 @@
 #include <array>
 #include <optional>
 
-#include "frontend/service/compilation.h"
-#include "frontend/service/cost_text.h"
 #include "frontend/service/machine.h"
-#include "passes/order/orders_table.h"
-#include "passes/simulate/device_classes.h"
-#include "passes/simulate/fair_sharing.h"
+#include "ir/machine.h"
+#include "passes/simulate/actions.h"
 #include "passes/simulate/operations.h"
+#include "tests/service/compiled.h"
 
 namespace piper::service {
 namespace {
@@ -22,55 +20,6 @@ namespace {
 using passes::Timeline;
 
 constexpr double kExact = 1e-9;
-
-/// A program, or a schedule of the library by itself, planned.
-class Planned {
- public:
-  Planned(const std::string& input, std::vector<lower::Override> sizes,
-          const std::string& text = "") {
-    if (!text.empty()) files_.add(input, text);
-    compilation_.emplace(files_, std::move(sizes));
-    sink_.emplace(compilation_->context().locations);
-    if (!compilation_->open(input, *sink_)) return;
-    auto subject = compilation_->subject("", false, *sink_);
-    if (subject) dag_ = compilation_->compile(*subject, {dag::Level::planned, false, {}}, *sink_);
-  }
-  const dag::Dag& dag() const { return *dag_; }
-  DiagnosticSink& sink() { return *sink_; }
-  /// With links that are named after no axis free, and all other work too.
-  passes::ActionCosts costs(double f, double b) const {
-    passes::ActionCosts costs =
-        passes::action_costs(*dag_, {.bytes = 1e30, .latency = 0, .bandwidth = 1e30});
-    for (std::size_t body = 0; body < dag_->bodies.size(); ++body) {
-      const std::string_view name = dag_->context->text(dag_->bodies[body].name);
-      costs.body[body] = name.ends_with(".F") ? f : name.ends_with(".B") ? b : 0;
-    }
-    return costs;
-  }
-  Machine machine() const {
-    Machine machine{"lab", {}, {}};
-    for (const MeshAxis& axis : dag_->mesh.axes)
-      machine.axes.push_back({std::string(dag_->context->text(axis.name)), axis.size, {}});
-    return machine;
-  }
-
- private:
-  source::MemoryFileSystem files_;
-  std::optional<Compilation> compilation_;
-  std::optional<DiagnosticSink> sink_;
-  std::optional<dag::Dag> dag_;
-};
-
-std::vector<lower::Override> sizes(int p, int m) {
-  return {{"p", std::to_string(p)}, {"m", std::to_string(m)}};
-}
-
-MachineDevice device_at(const Machine& machine, std::size_t axis, int coordinate) {
-  MachineDevice device;
-  device.at.at.assign(machine.axes.size(), DeviceSet::kWhole);
-  if (coordinate >= 0) device.at.at[axis] = coordinate;
-  return device;
-}
 
 /// When the last forward or backward ends: the norm and the update come behind.
 double work_end(const Timeline& timeline) {
@@ -434,95 +383,6 @@ TEST(Machine, WorkIsSlowerBesideCommunication) {
       EXPECT_EQ(lost > kExact, overlap > 1) << name << " " << overlap;
     }
   }
-}
-
-// ---- the clock
-
-TEST(FairSharing, PartsAreMaxMinFair) {
-  // 0 and 1 share link 0 of 12; 1 has at most 2, so 0 has the rest. 2 is alone on link 1. 3 begins
-  // after 1.
-  const Context context;
-  passes::Network network{{0, 0, 0, 5}, {{1, 3, 0}}};
-  passes::Sharing sharing;
-  sharing.capacity = {12, 3};
-  sharing.transfer = {{0, 100, 100, {{0, 1}}}, {1, 4, 2, {{0, 1}}}, {0, 6, 10, {{1, 2}}}, {}};
-  sharing.ranks = {{0}, {0}, {1}, {1}};
-  sharing.overlap = {1, 2};
-  const passes::Times times = fair_sharing_times(network, sharing, context);
-  ASSERT_TRUE(times.complete());
-  EXPECT_NEAR(times.finish[1], 3, kExact);  // latency 1, then 4 bytes at 2
-  // 12 a second alone, 10 beside 1.
-  EXPECT_NEAR(times.finish[0], 3 + (100 - 12 - 20) / 12.0, kExact);
-  // Two devices of link 1 at once: 1.5 each.
-  EXPECT_NEAR(times.finish[2], 4, kExact);
-  EXPECT_NEAR(times.start[3], 3, kExact);
-  EXPECT_NEAR(times.finish[3], 4 + 4.5, kExact);  // half speed while 2 runs on its rank
-  EXPECT_EQ(times.cause[3], 0u);
-}
-
-/// The bandwidth that a transfer of several devices cannot use is left over once per device.
-TEST(FairSharing, DevicesOfATransferCount) {
-  const Context context;
-  passes::Network network{{0, 0}, {}};
-  passes::Sharing sharing;
-  sharing.capacity = {12};
-  sharing.transfer = {{0, 4, 2, {{0, 2}}}, {0, 80, 100, {{0, 1}}}};
-  sharing.ranks = {{0}, {1}};
-  sharing.overlap = {1, 1};
-  const passes::Times times = fair_sharing_times(network, sharing, context);
-  EXPECT_NEAR(times.finish[0], 2, kExact);
-  // 8 a second beside the two that take 2 each.
-  EXPECT_NEAR(times.finish[1], 2 + (80 - 2 * 8) / 12.0, kExact);
-}
-
-/// Work that is slower by less than can be seen takes the other clock.
-TEST(FairSharing, AreAsapTimesWhereNothingIsShared) {
-  for (const char* name : {"gpipe", "zbv", "dual_pipe"}) {
-    const Planned planned(name, sizes(4, 8));
-    passes::ActionCosts costs = planned.costs(1, 2);
-    costs.machine = planned.machine();
-    costs.machine->axes[0].link = MachineLink{.latency = 0.1, .bandwidth = 1e3};
-    const Timeline plain = passes::simulate_actions(planned.dag(), costs);
-    costs.machine->devices = {device_at(*costs.machine, 0, -1)};
-    costs.machine->devices[0].overlap = 1 + 1e-15;
-    const Timeline other = passes::simulate_actions(planned.dag(), costs);
-    ASSERT_EQ(other.size(), plain.size());
-    for (std::size_t entry = 0; entry < other.size(); ++entry) {
-      ASSERT_NEAR(other.start[entry], plain.start[entry], kExact) << name;
-      ASSERT_NEAR(other.finish[entry], plain.finish[entry], kExact) << name;
-    }
-  }
-}
-
-/// Work that ends at the same time as a transfer is not timed again, which would end it twice.
-TEST(FairSharing, WorkEndsWithItsTransfer) {
-  const Context context;
-  // 0 sends 2 bytes from the rank of 1, which works 2 seconds at half speed; 2 follows both.
-  passes::Network network{{0, 1, 4}, {{0, 2, 0}, {1, 2, 0}}};
-  passes::Sharing sharing;
-  sharing.capacity = {1};
-  sharing.transfer = {{0, 2, 1, {{0, 1}}}, {}, {}};
-  sharing.ranks = {{0}, {0}, {0}};
-  sharing.overlap = {2};
-  const passes::Times times = fair_sharing_times(network, sharing, context);
-  EXPECT_NEAR(times.finish[0], 2, kExact);
-  EXPECT_NEAR(times.finish[1], 2, kExact);
-  EXPECT_NEAR(times.finish[2], 6, kExact);
-  EXPECT_EQ(times.cause[2], 0u);
-}
-
-TEST(Clocks, AreCancelled) {
-  Cancellation cancellation;
-  cancellation.request();
-  Context context;
-  context.cancellation = &cancellation;
-  passes::Network network{std::vector<double>(kNodesPerPoll, 1), {}};
-  EXPECT_THROW(asap_times(network, context), Cancelled);
-  passes::Sharing sharing;
-  sharing.overlap = {1};
-  sharing.transfer.resize(kNodesPerPoll);
-  sharing.ranks.assign(kNodesPerPoll, {0});
-  EXPECT_THROW(fair_sharing_times(network, sharing, context), Cancelled);
 }
 
 // ---- groups
