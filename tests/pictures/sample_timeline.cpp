@@ -1,6 +1,7 @@
 #include "tests/pictures/sample_timeline.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace piper::test {
 
@@ -107,6 +108,11 @@ Timeline overlapped_timeline() {
   timeline.cause = {Timeline::kNone, 0, 0, 0, 3};
   timeline.makespan = timeline.span = 0.004;
   return timeline;
+}
+
+pictures::Picture picture_of(Timeline timeline, std::string title) {
+  const LocationTable locations;
+  return pictures::make_picture(std::move(title), std::move(timeline), nullptr, locations);
 }
 
 }  // namespace piper::test

@@ -1,6 +1,9 @@
 #pragma once
 // Timelines by closed formulas, for tests of pictures.
 
+#include <string>
+
+#include "frontend/pictures/picture.h"
 #include "passes/simulate/timeline.h"
 
 namespace piper::test {
@@ -13,5 +16,8 @@ passes::Timeline gpipe_timeline(std::uint32_t p, std::uint32_t m);
 /// Two ranks; the first runs `F0` and `B1` together in a group after an F, with a send on a
 /// separate lane. Times in seconds.
 passes::Timeline overlapped_timeline();
+
+/// A picture of a timeline without a DAG and without locations.
+pictures::Picture picture_of(passes::Timeline timeline, std::string title = "sample");
 
 }  // namespace piper::test

@@ -69,4 +69,12 @@ std::optional<std::vector<XmlElement>> read_xml(std::string_view text, std::stri
   return elements;
 }
 
+std::size_t count_of(std::string_view text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string_view::npos;
+       at = text.find(part, at + part.size()))
+    ++found;
+  return found;
+}
+
 }  // namespace piper::test

@@ -110,7 +110,7 @@ LOCALS = {
     "ir": 111,
     "passes": 151,
     "runtime": 133,
-    "tests": 496,
+    "tests": 495,
 }
 
 
