@@ -1,2 +1,2 @@
-pir 2 planned
-//  ^ error P4155: version `2` of the text is not known; this is version `1`
+pir 3 planned
+//  ^ error P4155: version `3` of the text is not known; this is version `2`
