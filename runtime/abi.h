@@ -418,6 +418,9 @@ typedef struct PiperJob {
   PiperData data, held_out;
   PiperOptimizer optimizer;
   uint64_t seed, first_step, steps;
+  // Steps from one checkpoint, or one evaluation of `held_out`, to the next; 0: none before the end.
+  // `checkpoint_keep`: the newest checkpoints that are kept; 0: all.
+  uint64_t checkpoint_every, checkpoint_keep, evaluate_every;
   // Tokens: samples times the integers per sample of the input that has most; at least one.
   uint64_t samples_per_step, tokens_per_step;
 } PiperJob;

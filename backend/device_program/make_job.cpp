@@ -195,6 +195,11 @@ void Job::Parts::describe(const dag::Dag& dag, const JobOptions& options) {
   job.first_step = options.first_step;
   job.steps = options.steps.value_or(
       settings.steps > options.first_step ? settings.steps - options.first_step : 0);
+  if (settings.checkpoint) {
+    job.checkpoint_every = settings.checkpoint->steps;
+    job.checkpoint_keep = settings.checkpoint->keep;
+  }
+  if (settings.evaluate) job.evaluate_every = settings.evaluate->steps;
   job.samples_per_step = batch;
   job.tokens_per_step = batch * tokens;
 }

@@ -176,6 +176,8 @@ std::vector<std::pair<std::string, std::string>> facts_of(const PiperJob& job,
           {"programs for held-out data", short_digest(held_out)},
           {"first step", std::to_string(job.first_step)},
           {"steps", std::to_string(job.steps)},
+          {"steps between evaluations", std::to_string(job.evaluate_every)},
+          {"steps between checkpoints", std::to_string(job.checkpoint_every)},
           {"seed", std::to_string(job.seed)}};
 }
 

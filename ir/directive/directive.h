@@ -418,6 +418,14 @@ struct Data {
   LocId classes_loc = {}, batches_loc = {};
 };
 
+/// How often a train does something: after each `steps` steps, and at its end.
+struct Every {
+  std::uint64_t steps = 1;
+  std::uint64_t keep = 0;  // checkpoints: at most this number, the newest; 0: all
+  LocId loc;
+  LocId keep_loc = {};
+};
+
 /// The kind of device that a plan is for; its kernels determine the workspaces.
 enum class Platform : std::uint8_t { cpu, cuda };
 inline constexpr const char* kPlatformNames[] = {"cpu", "cuda"};
@@ -434,6 +442,8 @@ struct Settings {
   tensor::DType dtype = tensor::DType::f32;
   std::uint64_t seed = 0;
   Platform device = Platform::cpu;
+  std::optional<Every> checkpoint;
+  std::optional<Every> evaluate;  // of `held_out`
   LocId loc;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// The numbers of directives and their bounds, for the evaluator, the `.pir` reader and checks of
-// directives built in memory (check_numbers.h).
+// The numbers of directives and of `every`, with their bounds, for the evaluator, the `.pir` reader
+// and checks of directives built in memory (check_numbers.h).
 //
 //   kWindow.allows(0)          ->  false
 //   kWindow.refusal("0", true) ->  "the window is `0`; it must be at least 1"
@@ -47,5 +47,10 @@ inline constexpr Number kPrefetch{.what = "`prefetch`",
                                   .min_value = 0,
                                   .rule = "it counts runs of work, from 0 on",
                                   .code = Code::setting_out_of_range};
+inline constexpr Number kEverySteps{.what = "`steps` of `every`",
+                                    .max_value = std::int64_t{1} << 50,
+                                    .code = Code::setting_out_of_range};
+inline constexpr Number kKeptCheckpoints{.what = "`keep` of `every`",
+                                         .code = Code::setting_out_of_range};
 
 }  // namespace piper::directive

@@ -500,6 +500,19 @@ Platform parse_platform(TextReader& reader) {
   return Platform::cpu;
 }
 
+/// `every 100 keep 3`
+Every parse_every(TextReader& reader) {
+  Every every;
+  reader.expect("every");
+  every.steps =
+      static_cast<std::uint64_t>(reader.integer("a number of steps", 0, kEverySteps.max_value));
+  if (reader.accept("keep"))
+    every.keep = static_cast<std::uint64_t>(
+        reader.integer("a number of checkpoints", 0, kKeptCheckpoints.max_value));
+  every.loc = reader.location();
+  return every;
+}
+
 constexpr std::pair<std::string_view, void (*)(TextReader&, Settings&)> kSettings[] = {
     {"steps",
      [](TextReader& reader, Settings& settings) {
@@ -520,6 +533,10 @@ constexpr std::pair<std::string_view, void (*)(TextReader&, Settings&)> kSetting
      [](TextReader& reader, Settings& settings) { settings.held_out = parse_data(reader); }},
     {"optim",
      [](TextReader& reader, Settings& settings) { settings.optimizer = parse_optimizer(reader); }},
+    {"checkpoint",
+     [](TextReader& reader, Settings& settings) { settings.checkpoint = parse_every(reader); }},
+    {"evaluate",
+     [](TextReader& reader, Settings& settings) { settings.evaluate = parse_every(reader); }},
 };
 
 }  // namespace

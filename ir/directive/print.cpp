@@ -367,6 +367,15 @@ void print(const Settings& settings, llvm::raw_ostream& os, const Context& conte
     location(settings.optimizer->loc);
     os << '\n';
   }
+  const auto interval = [&](llvm::StringRef name, const std::optional<Every>& every) {
+    if (!every) return;
+    os << "  " << name << " every " << every->steps;
+    if (every->keep > 0) os << " keep " << every->keep;
+    location(every->loc);
+    os << '\n';
+  };
+  interval("checkpoint", settings.checkpoint);
+  interval("evaluate", settings.evaluate);
   os << "}\n";
 }
 

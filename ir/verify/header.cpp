@@ -30,6 +30,7 @@ class Header {
             "`held_out` has a batch of `{}`, and `data` one of `{}`: the program is the same",
             settings_.held_out->batch, settings_.data->batch);
     }
+    intervals();
     starts();
     elements();
     masks();
@@ -57,6 +58,22 @@ class Header {
       wrong({}, "train `{}` reads inputs but has no `data`", settings_.train);
     if (reads && dag_.forward_only && !settings_.held_out && !settings_.data)
       wrong({}, "train `{}` reads inputs but has no `held_out`", settings_.train);
+  }
+
+  /// `checkpoint` and `evaluate`.
+  void intervals() {
+    for (const auto& [name, every] :
+         {std::pair{"checkpoint", &settings_.checkpoint}, {"evaluate", &settings_.evaluate}}) {
+      if (*every && (*every)->steps < 1)
+        wrong((*every)->loc, "`{}` runs every `{}` steps; it must be at least 1", name,
+              (*every)->steps);
+    }
+    if (!settings_.evaluate) return;
+    if (!settings_.held_out)
+      wrong(settings_.evaluate->loc, "`evaluate` has no `held_out` to run on");
+    if (settings_.evaluate->keep > 0)
+      wrong(settings_.evaluate->loc, "`evaluate` keeps `{}` checkpoints and writes none",
+            settings_.evaluate->keep);
   }
 
   /// Initial values of parameters.

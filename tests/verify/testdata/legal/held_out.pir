@@ -5,6 +5,8 @@ train small {
   dtype f32
   seed 0
   held_out arrays("a folder/of numbers", batch: 8, dim: 16, batches: 3)
+  checkpoint every 100 keep 3
+  evaluate every 50
 }
 mesh "one device"(all: 1)
 split batch into mb: 2
