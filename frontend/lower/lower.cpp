@@ -132,6 +132,7 @@ class Lowering {
     evaluator_.execute(*train.syntax->body, frame);
     schedule_.finish();
     require_settings(train, frame);
+    require_held_out();
     warn_of_long_warmup();
     const tensor::DType own_dtype = settings.dtype;
     if (dtype) settings.dtype = *dtype;
@@ -245,6 +246,19 @@ class Lowering {
         .hint("add {}", optim   ? "`steps: 100`"
                         : steps ? "`optim: adamw(lr: 1e-3)`"
                                 : "`optim: adamw(lr: 1e-3)` and `steps: 100`");
+    evaluator_.resume();
+  }
+
+  /// `evaluate` needs data to evaluate.
+  void require_held_out() {
+    const directive::Settings& settings = lowered_.strategy.settings;
+    if (!settings.evaluate || settings.held_out || schedule_.setting_failed("held_out")) return;
+    evaluator_
+        .fail_at(Code::setting_missing, settings.evaluate->loc,
+                 "`evaluate` runs on held-out data, and the train `{}` has no `held_out`",
+                 settings.train)
+        .hint(
+            "add `held_out: bytes(\"held_out.txt\", batch: 32, seq: 128)`, or leave `evaluate` out");
     evaluator_.resume();
   }
 

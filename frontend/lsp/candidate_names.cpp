@@ -19,6 +19,7 @@ bool is_special(TypeKind kind) {
     case TypeKind::data:
     case TypeKind::optimizer:
     case TypeKind::rate:
+    case TypeKind::every:
     case TypeKind::dtype:
     case TypeKind::platform:
     case TypeKind::device:

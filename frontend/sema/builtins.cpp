@@ -31,6 +31,7 @@ Type parse_type(std::string_view text) {
       {"processor", TypeKind::processor},
       {"dimension", TypeKind::dimension},
       {"dtype", TypeKind::dtype},
+      {"every", TypeKind::every},
       {"float", TypeKind::floating},
       {"i64", TypeKind::tensor_i64},
       {"initializer", TypeKind::initializer},

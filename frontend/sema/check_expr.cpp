@@ -426,6 +426,8 @@ bool Analyser::report_mismatch(const ast::Expr& expr, Type actual, Type expected
     diagnostic.hint("write `adamw(lr: 1e-3)` or `sgd(lr: 0.1)`");
   } else if (expected.is(TypeKind::data)) {
     diagnostic.hint("write `bytes(\"corpus.txt\", batch: 32, seq: 128)` or `synthetic(batch: 32)`");
+  } else if (expected.is(TypeKind::every)) {
+    diagnostic.hint("write `every({})`", actual == kInt ? text : "100");
   }
   return true;
 }

@@ -229,9 +229,11 @@ void Analyser::settings(std::span<const ast::Pair> pairs, std::span<const Settin
 
 std::span<const Analyser::SettingRow> Analyser::train_settings() {
   static constexpr SettingRow kRows[] = {
+      {"checkpoint", {TypeKind::every}},
       {"data", {TypeKind::data}},
       {"device", {TypeKind::platform}},
       {"dtype", {TypeKind::dtype}},
+      {"evaluate", {TypeKind::every}},
       {"held_out", {TypeKind::data}},
       {"optim", {TypeKind::optimizer}},
       {"seed", kInt},

@@ -30,6 +30,7 @@ std::string_view type_name(Type type) {
       {"data", "[data]"},
       {"optimizer", "[optimizer]"},
       {"rate", "[rate]"},
+      {"every", "[every]"},
       {"dtype", "[dtype]"},
       {"platform", "[platform]"},
       {"device", "[device]"},

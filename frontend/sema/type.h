@@ -37,6 +37,7 @@ enum class TypeKind : std::uint8_t {
   data,         // `bytes("web.txt", batch: 32, seq: 128)`
   optimizer,    // `adamw(lr: 1e-3)`
   rate,         // `cosine(3e-4, warmup: 20)`; numbers convert to it
+  every,        // `every(100, keep: 3)`
   dtype,        // `f64`
   platform,     // `cuda`
   device,       // `device(memory: 80GiB)`

@@ -113,6 +113,7 @@ std::string line_that_shows(const Signature& row, const std::string& call) {
     case TypeKind::data: return "data: " + call;
     case TypeKind::optimizer: return "optim: " + call;
     case TypeKind::rate: return "optim: sgd(lr: " + call + ")";
+    case TypeKind::every: return "checkpoint: " + call;
     default: return {};
   }
 }

@@ -265,6 +265,45 @@ TEST(LowerOverrides, ReplaceParamsOfAnyType) {
   EXPECT_EQ(lowered.result->strategy.mesh.devices(), 2u);  // the last one wins
 }
 
+TEST(LowerSettings, HowOftenATrainWritesAndEvaluates) {
+  const std::string text =
+      "param often = 10\n"
+      "param newest = 3\n"
+      "model net() { input x: tensor[batch, dim: 4]; weight w[dim] = ones; loss square(x * w) }\n"
+      "mesh one(p: 2)\n"
+      "train plain = net() on one { data: synthetic(batch: 4); optim: sgd(lr: 0.1); steps: 5 }\n"
+      "train t = net() on one {\n"
+      "    data: synthetic(batch: 4)\n"
+      "    held_out: synthetic(batch: 4)\n"
+      "    optim: sgd(lr: 0.1)\n"
+      "    steps: 5\n"
+      "    checkpoint: every(2 * often, keep: max(newest, p))\n"
+      "    let seldom = every(steps: often)\n"
+      "    evaluate: if often > 1 then seldom else every(1)\n"
+      "}\n";
+  Lowered lowered(text);
+  const auto settings = [&]() -> const directive::Settings& {
+    return lowered.result->strategy.settings;
+  };
+  ASSERT_TRUE(lowered.train("plain")) << lowered.report();
+  EXPECT_FALSE(settings().checkpoint);
+  EXPECT_FALSE(settings().evaluate);
+  // Both are longer than the train, which is legal.
+  ASSERT_TRUE(lowered.train("t")) << lowered.report();
+  EXPECT_EQ(settings().checkpoint->steps, 20u);
+  EXPECT_EQ(settings().checkpoint->keep, 3u);
+  EXPECT_EQ(settings().evaluate->steps, 10u);
+  EXPECT_EQ(settings().evaluate->keep, 0u);
+  EXPECT_EQ(lowered.context.locations.primary(settings().evaluate->loc).begin,
+            text.find("if often > 1"));
+  ASSERT_TRUE(lowered.train("t", {{"often", "1"}, {"newest", "1"}})) << lowered.report();
+  EXPECT_EQ(settings().checkpoint->steps, 2u);
+  EXPECT_EQ(settings().checkpoint->keep, 2u);  // the size of the axis
+  EXPECT_EQ(settings().evaluate->steps, 1u);
+  EXPECT_FALSE(lowered.train("t", {{"often", "0"}}));
+  EXPECT_EQ(lowered.codes(), std::vector<Code>(2, Code::setting_out_of_range)) << lowered.report();
+}
+
 TEST(LowerOverrides, ThatDoNotFitAreRefused) {
   for (const lower::Override& override :
        std::vector<lower::Override>{{"half", "two"},

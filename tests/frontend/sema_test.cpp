@@ -274,7 +274,12 @@ TEST(SemaHints, ASettingThatIsCutShort) {
   for (const auto& [word, meant] :
        {std::pair{"opt", "did you mean `optim`?"}, std::pair{"ste", "did you mean `steps`?"},
         std::pair{"held", "did you mean `held_out`?"},
-        std::pair{"d", "it has `data`, `device`, `dtype`, `held_out`, `optim`, `seed`, `steps`"}}) {
+        std::pair{"check", "did you mean `checkpoint`?"},
+        std::pair{"evaluat", "did you mean `evaluate`?"},
+        std::pair{
+            "d",
+            "it has `checkpoint`, `data`, `device`, `dtype`, `evaluate`, `held_out`, `optim`, "
+            "`seed`, `steps`"}}) {
     Analysed analysed(
         "use std.models.mlp\nmesh m(p: 1)\ntrain t = mlp(layers: 1, features: 2, hidden: 2, classes: 2) on m {\n    " +
             std::string(word) + ": 3\n}\n",

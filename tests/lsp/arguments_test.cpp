@@ -22,6 +22,7 @@ const std::string kText =
     "    data:  synthetic(batch: 8, classes: 3)\n"
     "    optim: adamw(lr: cosine(3e-4, warmup: 2), clip: 1.0)\n"
     "    steps: 3\n"
+    "    checkpoint: every(2, keep: 4)\n"
     "    place model on pp[0]\n"
     "    replicate model over dp with bucket: 1MiB, zero: 1\n"
     "    stream p2p: model.send with window: 4\n"
@@ -42,6 +43,9 @@ TEST(Arguments, BuiltinsAndDirectivesAreExplained) {
       {"hover", "war^mup", "steps in which the rate rises"},
       {"hover", "cl^ip", "clip: float = none"},
       {"hover", "ada^mw", "decoupled weight decay"},
+      {"hover", "check^point:", "how often weights and optimizer state are written"},
+      {"hover", "ev^ery(2", "every(steps: int, keep: int = none) -> every"},
+      {"hover", "ke^ep: 4", "how many checkpoints are kept"},
       {"hover", "(bat^ch: 8", "samples of a step"},
       {"hover", "over^lap", "overlap: float = 1"},
       {"hover", "lat^ency", "before the first byte arrives"},
@@ -56,6 +60,8 @@ TEST(Arguments, BuiltinsAndDirectivesAreExplained) {
       {"signatureHelp", "(lr: ^cosine", "the learning rate"},
       {"signatureHelp", "(lr: ^cosine", R"("activeParameter":0)"},
       {"signatureHelp", "warmup: ^2", R"("activeParameter":1)"},
+      {"signatureHelp", "every(^2", "the number of steps from one time to the next"},
+      {"signatureHelp", "keep: ^4", R"("activeParameter":1)"},
       {"signatureHelp", "overlap: ^1", R"("activeParameter":2)"},
       {"signatureHelp", "overlap: ^1", "the factor by which work takes longer"},
       {"signatureHelp", "bandwidth: ^50", "bytes per second"},

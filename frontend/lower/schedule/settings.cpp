@@ -1,4 +1,5 @@
-// The settings of a train: data, optimizer, learning rate, steps, device, dtype, seed.
+// The settings of a train: data, optimizer, learning rate, steps, device, dtype, seed, intervals of
+// checkpoints and evaluations.
 
 #include <cmath>
 #include <filesystem>
@@ -7,6 +8,7 @@
 
 #include "frontend/lower/schedule/schedule_builder.h"
 #include "ir/diagnostics/counted.h"
+#include "ir/directive/numbers.h"
 
 namespace piper::lower {
 
@@ -41,6 +43,7 @@ class SettingCall {
       case Builtin::arrays: return done(arrays());
       case Builtin::bytes: return done(bytes());
       case Builtin::synthetic: return done(synthetic());
+      case Builtin::every: return done(every());
       case Builtin::device: return done(device());
       case Builtin::link: return done(link());
       default: break;
@@ -283,6 +286,19 @@ class SettingCall {
     return data;
   }
 
+  directive::Every every() {
+    directive::Every every;
+    every.steps = counted_by(directive::kEverySteps, 0);
+    every.keep = counted_by(directive::kKeptCheckpoints, 1);
+    if (given(1)) every.keep_loc = evaluator_.here(argument_expr(expr_, 1).range, frame_);
+    return every;
+  }
+
+  /// A number with bounds of its own; 0 if it is left out.
+  std::uint64_t counted_by(const directive::Number& bounds, std::size_t i) {
+    return static_cast<std::uint64_t>(count(i, bounds.min_value, bounds.max_value));
+  }
+
   /// A limit on held-out data.
   void batches(directive::Data& data, std::size_t i) {
     data.batches = count(i, 1);
@@ -338,6 +354,17 @@ void ScheduleBuilder::setting(const ast::SettingStmt& stmt, Frame& frame) {
     (name == "data" ? settings.data : settings.held_out) = data;
   } else if (name == "optim") {
     settings.optimizer = *value.shared<directive::Optimizer>();
+  } else if (name == "checkpoint" || name == "evaluate") {
+    directive::Every every = *value.shared<directive::Every>();
+    every.loc = evaluator_->here(pair.value->range, frame);
+    if (name == "evaluate" && every.keep > 0) {
+      evaluator_
+          ->fail_at(Code::keep_of_evaluation, every.keep_loc,
+                    "`keep` limits the number of checkpoints, and `evaluate` writes none")
+          .hint("write `evaluate: every({})`", every.steps);
+      return;
+    }
+    (name == "checkpoint" ? settings.checkpoint : settings.evaluate) = every;
   } else if (name == "device") {
     settings.device = *value.get<directive::Platform>();
   } else if (name == "dtype") {
