@@ -109,8 +109,14 @@ class ProgramMaker {
                   (random_.chance(0.3) ? ", betas: [0.8, 0.95]" : "") + ", eps: 1e-4" +
                   (random_.chance(0.5) ? ", weight_decay: 0.1" : "") + clip + ")";
     }
+    const std::uint64_t seed = random_.below(1u << 31);
+    // Drawn from the seed, because a draw of its own would change every program after it.
+    std::string checkpoint;
+    if (seed % 4 == 0) checkpoint = "    checkpoint: every(" + number(1 + seed / 4 % 4) + ")\n";
+    if (seed % 4 == 1)
+      checkpoint = "    checkpoint: every(" + number(1 + seed / 4 % 4) + ", keep: 2)\n";
     return "    optim: " + optimizer + "\n    steps: 3\n    dtype: " + options_.dtype +
-           "\n    seed:  " + number(random_.below(1u << 31)) + "\n";
+           "\n    seed:  " + number(seed) + "\n" + checkpoint;
   }
 
   std::string on(std::uint32_t device) { return " on pp[" + number(device) + "]\n"; }
