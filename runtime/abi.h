@@ -383,6 +383,7 @@ typedef struct PiperData {
 } PiperData;
 
 typedef struct PiperOptimizer {
+  const char* name;  // `adamw`
   // 1: the scalars bias1, bias2 of step t are 1 - beta1^t, 1 - beta2^t; 0: they are 1.
   uint32_t corrects_bias;
   uint32_t schedule;  // 0 constant, 1 cosine, 2 linear
@@ -390,6 +391,9 @@ typedef struct PiperOptimizer {
   uint64_t warmup, total;  // steps
   double beta1, beta2;
   uint32_t clips;  // 1: gradients are clipped by their norm
+  // Updates beyond the step count, which differ after a resume with another batch: the bias of step
+  // t is that of update t + further_updates.
+  int64_t further_updates;
 } PiperOptimizer;
 
 // All ranks of this process. Ranks of one role share a program.
@@ -405,6 +409,7 @@ typedef struct PiperJobRank {
 
 typedef struct PiperJob {
   uint32_t abi_version;
+  const char* train;  // its name
   uint32_t world;
   uint32_t num_ranks;  // local ones
   const PiperJobRank* ranks;

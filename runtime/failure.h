@@ -46,6 +46,9 @@ enum FailureCode : std::uint32_t {
   kShortHeldOutBatch = 6035,
   kBadMessage = 6040,      // a process of a run sent a message that does not fit
   kProcessRefused = 6041,  // a warning: a process that connected to a run does not belong to it
+  kCheckpointUnreadable = 6042,  // a file of a checkpoint is damaged or cannot be read
+  kCheckpointDiffers = 6043,     // a checkpoint of another model or training
+  kCheckpointMissing = 6044,     // there is no such complete checkpoint
 };
 
 /// The action that failed and the line it came from; `line` 0: no place.

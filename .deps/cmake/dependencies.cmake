@@ -1,6 +1,7 @@
 # Imported targets of all external libraries. All headers are system headers.
 
 find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)
 find_package(GTest REQUIRED)
 find_package(benchmark REQUIRED)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)

@@ -178,6 +178,8 @@ void Job::Parts::describe(const dag::Dag& dag, const JobOptions& options) {
   if (settings.held_out) job.held_out = data(context, *settings.held_out, "held_out");
   const directive::Optimizer optimizer = settings.optimizer.value_or(directive::Optimizer{});
   static_assert(dag::kMaxStateSlots == PIPER_MAX_SLOTS);
+  job.train = keep(settings.train);
+  job.optimizer.name = keep(directive::kOptimizerNames[static_cast<std::size_t>(optimizer.kind)]);
   job.optimizer.corrects_bias = optimizer.corrects_bias() ? 1 : 0;
   switch (optimizer.lr.kind) {
     case directive::LearningRate::Kind::constant: job.optimizer.schedule = 0; break;

@@ -78,11 +78,11 @@ std::optional<Failure> prepare_rank(const PiperJob& job, const DeviceOptions& op
   return std::nullopt;
 }
 
-/// Touches the arenas' pages and writes the first values of all ranks, on as many threads as the
+/// Touches the arenas' pages and writes the first values of all ranks, or zero, on as many threads as the
 /// machine has cores.
 template <typename Stopped>
 void initialise(const PiperJob& job, std::span<const std::unique_ptr<LocalRank>> ranks,
-                const Stopped& stopped) {
+                bool first_values, const Stopped& stopped) {
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t r; (r = next.fetch_add(1)) < ranks.size() && !stopped();) {
@@ -90,8 +90,12 @@ void initialise(const PiperJob& job, std::span<const std::unique_ptr<LocalRank>>
       ranks[r]->host.touch();
       if (ranks[r]->job->program->host_state_bytes > 0)
         std::memset(ranks[r]->host.base(), 0, ranks[r]->job->program->host_state_bytes);
-      initialise_parameters(*ranks[r]->job->program, job.seed, ranks[r]->job->intervals,
-                            ranks[r]->arena.base(), ranks[r]->host.base());
+      if (first_values) {
+        initialise_parameters(*ranks[r]->job->program, job.seed, ranks[r]->job->intervals,
+                              ranks[r]->arena.base(), ranks[r]->host.base());
+      } else {
+        std::memset(ranks[r]->arena.base(), 0, ranks[r]->job->program->state_bytes);
+      }
     }
   };
   std::vector<std::jthread> threads;
@@ -138,6 +142,11 @@ class CpuDevice final : public Device {
   const unsigned char* read(std::size_t rank, bool on_host, std::uint64_t offset,
                             std::uint64_t) override {
     return (on_host ? ranks_[rank]->host : ranks_[rank]->arena).base() + offset;
+  }
+  bool write(std::size_t rank, bool on_host, std::uint64_t offset, const void* from,
+             std::uint64_t bytes) override {
+    std::memcpy((on_host ? ranks_[rank]->host : ranks_[rank]->arena).base() + offset, from, bytes);
+    return true;
   }
   std::uint64_t arena_bytes(std::size_t rank) const override { return ranks_[rank]->arena.bytes(); }
   std::uint64_t touched_bytes(std::size_t rank) override {
@@ -195,7 +204,7 @@ bool CpuDevice::open(const PiperJob& job, const DeviceOptions& options, const Pr
     if (!good(prepare_rank(job, options, job.ranks[r], rank))) return false;
   }
   try {
-    initialise(job, ranks_, stopped);
+    initialise(job, ranks_, options.first_values, stopped);
   } catch (const std::system_error&) {
     return good(no_more_threads(job.num_ranks));
   }

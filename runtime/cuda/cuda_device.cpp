@@ -1,5 +1,6 @@
 #include "runtime/cuda/cuda_device.h"
 
+#include <cstring>
 #include <optional>
 
 #include "runtime/cuda/gpu.h"
@@ -52,6 +53,8 @@ class CudaDevice final : public Device {
   }
   const unsigned char* read(std::size_t rank, bool on_host, std::uint64_t offset,
                             std::uint64_t bytes) override;
+  bool write(std::size_t rank, bool on_host, std::uint64_t offset, const void* from,
+             std::uint64_t bytes) override;
   std::uint64_t arena_bytes(std::size_t rank) const override {
     return gpu_->ranks[rank]->arena_bytes;
   }
@@ -86,6 +89,7 @@ bool CudaDevice::open(const PiperJob& job, const DeviceOptions& options, const P
   }
   Gpu& gpu = gpu_.emplace(job, std::move(driver_));
   gpu.options = options.runtime;
+  gpu.first_values = options.first_values;
   if (alone_) {
     gpu.exchange = std::make_unique<Loopback>(gpu);
   } else {
@@ -138,6 +142,14 @@ const unsigned char* CudaDevice::read(std::size_t rank, bool on_host, std::uint6
   if (on_host) return from.host + offset;
   bytes_.resize(bytes);
   return gpu_->download(from, bytes_.data(), from.arena + offset, bytes) ? bytes_.data() : nullptr;
+}
+
+bool CudaDevice::write(std::size_t rank, bool on_host, std::uint64_t offset, const void* from,
+                       std::uint64_t bytes) {
+  GpuRank& to = *gpu_->ranks[rank];
+  if (!on_host) return gpu_->upload(to, to.arena + offset, from, bytes);
+  std::memcpy(to.host + offset, from, bytes);
+  return true;
 }
 
 std::uint64_t CudaDevice::touched_bytes(std::size_t rank) {

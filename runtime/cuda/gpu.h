@@ -143,6 +143,7 @@ struct Gpu {
   const PiperJob& job;
   std::unique_ptr<Driver> driver;
   Options options;
+  bool first_values = true;  // parameters get them; otherwise they are zero
   std::vector<std::unique_ptr<GpuRank>> ranks;
   OwnKernels kernels;
   std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::uint32_t,

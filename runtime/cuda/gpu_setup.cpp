@@ -284,7 +284,7 @@ class SetUp {
                    &rank))
       return false;
     for (const FirstValues& values : first_values_of(program, rank.job->intervals)) {
-      if (!put(rank, cuda_stream, values)) return false;
+      if (gpu_.first_values && !put(rank, cuda_stream, values)) return false;
     }
     // Any stream may read them first.
     return gpu_.done(driver_.record(gpu_.transferred, cuda_stream), "cuEventRecord", &rank) &&

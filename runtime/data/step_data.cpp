@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/crc32.h"
 #include "runtime/data/file_text.h"
 #include "runtime/data/table.h"
 #include "runtime/dtypes.h"
@@ -90,6 +91,9 @@ class Synthetic final : public StepData {
       }
     }
   }
+  std::string identity() const override {
+    return "synthetic, classes " + std::to_string(classes_);
+  }
   Batches batches() const override { return batches_; }
 
  private:
@@ -136,6 +140,13 @@ class Arrays final : public StepData {
     }
   }
   Batches batches() const override { return batches_; }
+  std::string identity() const override {
+    std::uint32_t crc = 0;
+    for (const auto& values : table_->values)
+      crc ^= std::visit([](const auto& list) { return crc32_of(list.data(), list.size() * 8); },
+                        values);
+    return "arrays, " + std::to_string(table_->rows) + " rows, crc32 " + crc32_text(crc);
+  }
   const char* sample_name() const override { return "row"; }
 
  private:
@@ -181,6 +192,10 @@ class Bytes final : public StepData {
     }
   }
   Batches batches() const override { return batches_; }
+  std::string identity() const override {
+    return "bytes, windows of " + std::to_string(seq_) + ", " + std::to_string(text_->size()) +
+           " bytes, crc32 " + crc32_text(crc32_of(text_->data(), text_->size()));
+  }
   const char* sample_name() const override { return "window"; }
 
  private:
@@ -218,6 +233,7 @@ class Weighed final : public StepData {
     });
   }
   Batches batches() const override { return batches_; }
+  std::string identity() const override { return data_->identity(); }
   const char* sample_name() const override { return data_->sample_name(); }
 
  private:

@@ -49,6 +49,8 @@ struct DeviceOptions {
   Options runtime;
   // The folder of flight records; empty: in files without a name.
   std::string out_folder;
+  // Parameters get first values; otherwise they are zero until they are written.
+  bool first_values = true;
   // Once it is true `open` gives up; it is called on several threads.
   std::function<bool()> stopped = {};
 };
@@ -117,6 +119,9 @@ class Device {
   /// they cannot be read: then there is a failure. Valid until the next call.
   virtual const unsigned char* read(std::size_t rank, bool on_host, std::uint64_t offset,
                                     std::uint64_t bytes) = 0;
+  /// Writes such bytes. False if they cannot be written: then there is a failure.
+  virtual bool write(std::size_t rank, bool on_host, std::uint64_t offset, const void* from,
+                     std::uint64_t bytes) = 0;
   virtual std::uint64_t arena_bytes(std::size_t rank) const = 0;
   /// One past the last byte of the arena that was written; 0 without Options::check_memory.
   virtual std::uint64_t touched_bytes(std::size_t rank) = 0;

@@ -123,8 +123,9 @@ PiperScalars scalars_of_step(const PiperOptimizer& optimizer, std::uint64_t step
   }
   PiperScalars scalars{.step = update, .learning_rate = rate, .bias1 = 1, .bias2 = 1, .one = 1};
   if (optimizer.corrects_bias != 0) {
-    scalars.bias1 = 1.0 - std::pow(optimizer.beta1, update);
-    scalars.bias2 = 1.0 - std::pow(optimizer.beta2, update);
+    const double updates = update + static_cast<double>(optimizer.further_updates);
+    scalars.bias1 = 1.0 - std::pow(optimizer.beta1, updates);
+    scalars.bias2 = 1.0 - std::pow(optimizer.beta2, updates);
   }
   return scalars;
 }

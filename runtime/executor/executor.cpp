@@ -131,6 +131,33 @@ Batches Executor::held_out() const {
 }
 std::uint64_t Executor::next_step() const { return parts_->next_step; }
 
+StateMemory Executor::state_memory() const {
+  Parts* const parts = parts_.get();
+  Device* const device = parts->device.get();
+  StateMemory memory;
+  memory.job = &parts->job;
+  memory.ranks = parts->all_ranks();
+  memory.group = parts->peers ? &parts->peers->group() : nullptr;
+  memory.local = [parts](std::size_t rank) -> std::optional<std::size_t> {
+    if (!parts->peers) return rank;
+    return parts->all_ranks()[rank].rank == parts->job.ranks[0].rank ? std::optional<std::size_t>(0)
+                                                                     : std::nullopt;
+  };
+  memory.read = [device](std::size_t rank, bool on_host, std::uint64_t offset,
+                         std::uint64_t bytes) {
+    return device->read(rank, on_host, offset, bytes);
+  };
+  memory.write = [device](std::size_t rank, bool on_host, std::uint64_t offset, const void* from,
+                          std::uint64_t bytes) {
+    return device->write(rank, on_host, offset, from, bytes);
+  };
+  memory.failure = [device]() -> std::optional<Failure> {
+    return device->failure() ? std::optional(*device->failure()) : std::nullopt;
+  };
+  return memory;
+}
+std::string Executor::data_identity() const { return parts_->data[0]->identity(); }
+
 std::optional<ParameterValues> Executor::read_parameter(std::string_view name,
                                                         ParamTensor part) const {
   Device& device = *parts_->device;

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "runtime/abi.h"
+#include "runtime/checkpoint/state_memory.h"
 #include "runtime/data/step_data.h"
 #include "runtime/device/device.h"
 #include "runtime/failure.h"
@@ -119,6 +120,11 @@ class Executor {
   Batches held_out() const;
   /// Training steps that ended, the job's first step included.
   std::uint64_t next_step() const;
+
+  /// The state of all ranks between two runs, for checkpoints. The executor must outlive it.
+  StateMemory state_memory() const;
+  /// The data of training and a fingerprint of its contents (StepData::identity).
+  std::string data_identity() const;
 
   /// A tensor of a parameter, from its counted owner; empty if no rank has it (or no such slot), or
   /// it cannot be read. With several processes all read the same tensors in the same order, and

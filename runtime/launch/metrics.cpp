@@ -11,47 +11,17 @@
 #include <filesystem>
 #include <system_error>
 
+#include "runtime/checkpoint/json.h"
+
 namespace piper::runtime {
 namespace {
-
-// Shortest text that reads back as the same number.
-void append_number(std::string& out, double value) {
-  if (!std::isfinite(value)) {
-    out += "null";
-    return;
-  }
-  char text[40];
-  for (const int digits : {15, 16, 17}) {
-    std::snprintf(text, sizeof(text), "%.*g", digits, value);
-    if (std::strtod(text, nullptr) == value) break;
-  }
-  out += text;
-}
-
-void append_string(std::string& out, const std::string& text) {
-  out += '"';
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      char escaped[8];
-      std::snprintf(escaped, sizeof(escaped), "\\u%04x",
-                    static_cast<unsigned>(static_cast<unsigned char>(c)));
-      out += escaped;
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
-}
 
 template <typename Value>
 void append_per_loss(std::string& out, std::span<const std::string> names, const Value& value) {
   out += '{';
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (i) out += ',';
-    append_string(out, names[i]);
+    append_json_string(out, names[i]);
     out += ':';
     value(i);
   }
@@ -96,37 +66,38 @@ std::string clock_text(double seconds) {
 }  // namespace
 
 std::string metrics_json(const StepRecord& step, std::span<const std::string> loss_names,
-                         std::span<const std::uint64_t> peak_bytes) {
+                         std::span<const std::uint64_t> peak_bytes, std::uint64_t after) {
   std::string out = "{\"schema\":1,\"phase\":";
   out += step.phase == Phase::training ? "\"training\"" : "\"evaluation\"";
+  if (step.phase == Phase::evaluation) out += ",\"after\":" + std::to_string(after);
   out += ",\"step\":" + std::to_string(step.step + 1) + ",\"loss\":";
-  append_number(out, step.loss);
+  append_json_number(out, step.loss);
   out += ",\"losses\":";
-  append_per_loss(out, loss_names, [&](std::size_t i) { append_number(out, step.losses[i]); });
+  append_per_loss(out, loss_names, [&](std::size_t i) { append_json_number(out, step.losses[i]); });
   out += ",\"microbatches\":";
   append_per_loss(out, loss_names, [&](std::size_t i) {
     out += '[';
     for (std::size_t m = 0; m < step.microbatch_sums[i].size(); ++m) {
       if (m) out += ',';
-      append_number(out, step.microbatch_sums[i][m]);
+      append_json_number(out, step.microbatch_sums[i][m]);
     }
     out += ']';
   });
   out += ",\"counts\":";
-  append_per_loss(out, loss_names, [&](std::size_t i) { append_number(out, step.counts[i]); });
+  append_per_loss(out, loss_names, [&](std::size_t i) { append_json_number(out, step.counts[i]); });
   out += ",\"samples\":" + std::to_string(step.samples);
   if (step.gradient_norm) {
     out += ",\"norm\":";
-    append_number(out, *step.gradient_norm);
+    append_json_number(out, *step.gradient_norm);
   }
   if (step.phase == Phase::training) {
     out += ",\"lr\":";
-    append_number(out, step.learning_rate);
+    append_json_number(out, step.learning_rate);
   }
   out += ",\"seconds\":";
-  append_number(out, step.seconds);
+  append_json_number(out, step.seconds);
   out += ",\"" + step.throughput.unit() + "_per_second\":";
-  append_number(out, step.throughput.per_second);
+  append_json_number(out, step.throughput.per_second);
   out += ",\"peak_bytes\":[";
   for (std::size_t i = 0; i < peak_bytes.size(); ++i)
     out += (i ? "," : "") + std::to_string(peak_bytes[i]);
@@ -180,8 +151,8 @@ std::optional<Failure> MetricsFile::open(const std::string& out_folder,
   return std::nullopt;
 }
 
-std::optional<Failure> MetricsFile::write(const StepRecord& step) {
-  const std::string line = metrics_json(step, loss_names_, peak_bytes_) + '\n';
+std::optional<Failure> MetricsFile::write(const StepRecord& step, std::uint64_t after) {
+  const std::string line = metrics_json(step, loss_names_, peak_bytes_, after) + '\n';
   for (std::size_t written = 0; written < line.size();) {
     const ssize_t count = ::write(file_, line.data() + written, line.size() - written);
     if (count < 0 && errno == EINTR) continue;

@@ -12,7 +12,8 @@
 //   {"schema":1,"phase":"training","step":1,"loss":5.54,"losses":{"gpt.loss.0":5.54},"microbatches":{"gpt.loss.0":[1419.2,1418.9]},
 //    "norm":1.2,"lr":0.002,"seconds":0.41,"tokens_per_second":9990,"peak_bytes":[1048576]}
 // If no input has several integers per sample there are no tokens, and `samples_per_second` is
-// written instead. `step` counts from 1; `microbatches` are sums, `losses` means over the batch.
+// written instead. A record of an evaluation step also has "after": the number of training steps
+// before it. `step` counts from 1; `microbatches` are sums, `losses` means over the batch.
 
 #include <chrono>
 #include <cstdint>
@@ -27,9 +28,14 @@
 
 namespace piper::runtime {
 
-/// The object above, without the newline.
+/// The object above, without the newline. `after`: the number of training steps before an
+/// evaluation.
 std::string metrics_json(const StepRecord& step, std::span<const std::string> loss_names,
-                         std::span<const std::uint64_t> peak_bytes);
+                         std::span<const std::uint64_t> peak_bytes, std::uint64_t after = 0);
+
+/// Removes the lines of OUT/metrics.jsonl that belong to later steps than the first `steps`, which
+/// a resumed run repeats. No other process may write to the folder.
+std::optional<Failure> trim_metrics(const std::string& out_folder, std::uint64_t steps);
 
 /// Moves the metrics of an earlier run to OUT/metrics.1.jsonl, or the first number that is free, so
 /// that none are lost. No other process may write to the folder. `kept_as` is their new name, empty
@@ -49,7 +55,7 @@ class MetricsFile {
                               std::vector<std::uint64_t> peak_bytes, bool append = false);
   /// Writes a line through to the system; the failure names the first step whose metrics are
   /// missing.
-  std::optional<Failure> write(const StepRecord& step);
+  std::optional<Failure> write(const StepRecord& step, std::uint64_t after = 0);
 
  private:
   std::string path_;

@@ -1,7 +1,11 @@
 #include "runtime/launch/train.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <numeric>
+
+#include "runtime/checkpoint/checkpoint_writer.h"
+#include "runtime/checkpoint/run_facts.h"
 
 namespace piper::runtime {
 
@@ -21,57 +25,157 @@ double LossOverBatches::value() const {
   return loss;
 }
 
-TrainResult train(Executor& executor, const PiperJob& job, const TrainOptions& options) {
-  TrainResult result;
-  const auto fail = [&](std::optional<Failure> failure) {
-    result.ended = Ended::failed;
-    result.failure = std::move(failure);
-    return result;
-  };
-  const std::vector<std::uint64_t> bytes = executor.arena_bytes();
-  MetricsFile metrics;
-  const bool keeps = !options.out_folder.empty();
-  if (keeps) {
-    std::vector<std::string> names;
-    for (std::uint32_t i = 0; i < job.num_losses; ++i) names.emplace_back(job.losses[i].name);
-    if (auto failure =
-            metrics.open(options.out_folder, std::move(names), bytes, executor.next_step() > 0))
-      return fail(std::move(failure));
+namespace {
+
+/// The smallest multiple of `every` above `step`; without `every` the end.
+std::uint64_t next_multiple(std::uint64_t step, std::uint64_t every, std::uint64_t end) {
+  if (every == 0) return end;
+  const std::uint64_t rest = every - step % every;
+  return rest < end - step ? step + rest : end;
+}
+
+class Training {
+ public:
+  Training(Executor& executor, const PiperJob& job, const TrainOptions& options)
+      : executor_(executor),
+        job_(job),
+        options_(options),
+        line_(options.write ? options.write : [](const std::string&) {}, options.columns,
+              options.memory),
+        first_(executor.next_step()) {
+    const std::uint64_t end = job.first_step + job.steps;
+    end_ = options.steps ? first_ + options.steps : std::max(first_, end);
   }
-  ProgressLine line(
-      options.write ? options.write : [](const std::string&) {}, options.columns, options.memory);
 
-  const std::uint64_t end = job.first_step + job.steps;
-  const std::uint64_t steps =
-      options.steps ? options.steps : end - std::min(end, executor.next_step());
-  RunResult run =
-      executor.run(Phase::training, steps, [&](const StepRecord& step) -> std::optional<Failure> {
-        if (!result.first_loss) result.first_loss = step.loss;
-        result.last_loss = step.loss;
-        result.seconds += step.seconds;
-        line.show(step);
-        return keeps ? metrics.write(step) : std::nullopt;
-      });
-  line.finish();
-  result.ended = run.ended;
-  result.steps = run.steps;
-  result.throughput = throughput(job, run.steps, result.seconds);
-  if (run.failure) return fail(std::move(run.failure));
-  result.trained = run.ended == Ended::finished;
-  if (!result.trained || executor.evaluation_steps() == 0) return result;
+  TrainResult run() {
+    if (keep(open())) return std::move(result_);
+    train();
+    line_.finish();
+    result_.steps = executor_.next_step() - first_;
+    result_.throughput = throughput(job_, result_.steps, result_.seconds);
+    if (!result_.failure) end();
+    return std::move(result_);
+  }
 
-  LossOverBatches held_out;
-  run = executor.run(Phase::evaluation, executor.evaluation_steps(),
-                     [&](const StepRecord& step) -> std::optional<Failure> {
-                       held_out.add(step);
-                       line.show(step);
-                       return keeps ? metrics.write(step) : std::nullopt;
-                     });
-  line.finish();
-  result.ended = run.ended;
-  if (run.failure) return fail(std::move(run.failure));
-  if (run.ended == Ended::finished) result.held_out_loss = held_out.value();
-  return result;
+ private:
+  bool keeps_metrics() const { return !options_.out_folder.empty(); }
+  /// Whether there is a failure: the first one is the result.
+  bool keep(std::optional<Failure> failure) {
+    if (failure && !result_.failure) {
+      result_.failure = std::move(failure);
+      result_.ended = Ended::failed;
+    }
+    return result_.failure.has_value();
+  }
+
+  std::optional<Failure> open() {
+    if (!options_.checkpoint_folder.empty())
+      writer_.emplace(executor_.state_memory(),
+                      CheckpointOptions{.out_folder = options_.checkpoint_folder,
+                                        .keep = job_.checkpoint_keep,
+                                        .run = facts_of(executor_.state_memory(),
+                                                        executor_.data_identity()),
+                                        .further_updates = job_.optimizer.further_updates});
+    if (!keeps_metrics()) return std::nullopt;
+    std::vector<std::string> names;
+    for (std::uint32_t i = 0; i < job_.num_losses; ++i) names.emplace_back(job_.losses[i].name);
+    return metrics_.open(options_.out_folder, std::move(names), executor_.arena_bytes(),
+                         options_.resumed || first_ > job_.first_step);
+  }
+
+  /// Steps up to the next checkpoint or evaluation, one run after the other.
+  void train() {
+    for (std::uint64_t step = first_; step < end_ && result_.ended == Ended::finished;) {
+      const std::uint64_t stop = std::min(next_multiple(step, job_.checkpoint_every, end_),
+                                          next_multiple(step, evaluate_every(), end_));
+      const RunResult run = executor_.run(
+          Phase::training, stop - step,
+          [&](const StepRecord& record) { return take_step(record, step - first_); });
+      step = executor_.next_step();
+      result_.ended = run.ended;
+      if (keep(run.failure)) return;
+      if (run.ended == Ended::stopped || step == end_) return;
+      if (multiple_of(step, job_.checkpoint_every) && keep(save())) return;
+      if (multiple_of(step, evaluate_every())) evaluate();
+    }
+  }
+
+  static bool multiple_of(std::uint64_t step, std::uint64_t every) {
+    return every != 0 && step % every == 0;
+  }
+  std::uint64_t evaluate_every() const {
+    return executor_.evaluation_steps() > 0 ? job_.evaluate_every : 0;
+  }
+
+  /// The last checkpoint, which is written while the held-out data is read.
+  void end() {
+    const bool moved = executor_.next_step() > first_;
+    if (moved && keep(save())) return;
+    result_.trained = result_.ended == Ended::finished;
+    if (result_.trained && executor_.evaluation_steps() > 0) {
+      if (const auto loss = evaluate()) result_.held_out_loss = loss;
+    }
+    if (writer_ && !result_.failure) keep(writer_->finish());
+  }
+
+  std::optional<Failure> save() {
+    if (!writer_) return std::nullopt;
+    const std::uint64_t step = executor_.next_step();
+    if (auto failure = writer_->save(step)) return failure;
+    result_.checkpoint = writer_->folder(step);
+    return std::nullopt;
+  }
+
+  std::optional<Failure> take_step(const StepRecord& record, std::uint64_t before) {
+    if (!result_.first_loss) result_.first_loss = record.loss;
+    result_.last_loss = record.loss;
+    result_.seconds += record.seconds;
+    StepRecord shown = record;
+    shown.local_step += before;
+    shown.steps = end_ - first_;
+    line_.show(shown);
+    return keeps_metrics() ? metrics_.write(record) : std::nullopt;
+  }
+
+  std::optional<double> evaluate() {
+    LossOverBatches held_out;
+    const std::uint64_t step = executor_.next_step();
+    RunResult run = executor_.run(Phase::evaluation, executor_.evaluation_steps(),
+                                  [&](const StepRecord& record) -> std::optional<Failure> {
+                                    held_out.add(record);
+                                    line_.show(record);
+                                    return keeps_metrics() ? metrics_.write(record, step)
+                                                           : std::nullopt;
+                                  });
+    line_.finish();
+    result_.ended = run.ended;
+    if (keep(std::move(run.failure)) || run.ended != Ended::finished) return std::nullopt;
+    const double loss = held_out.value();
+    result_.held_out_losses.push_back({step, loss});
+    if (options_.write && step < end_) {
+      char text[96];
+      std::snprintf(text, sizeof text, "step %llu: held-out loss %.4f\n",
+                    static_cast<unsigned long long>(step), loss);
+      options_.write(text);
+    }
+    return loss;
+  }
+
+  Executor& executor_;
+  const PiperJob& job_;
+  const TrainOptions& options_;
+  ProgressLine line_;
+  MetricsFile metrics_;
+  std::optional<CheckpointWriter> writer_;
+  const std::uint64_t first_;
+  std::uint64_t end_ = 0;
+  TrainResult result_;
+};
+
+}  // namespace
+
+TrainResult train(Executor& executor, const PiperJob& job, const TrainOptions& options) {
+  return Training(executor, job, options).run();
 }
 
 }  // namespace piper::runtime

@@ -1,5 +1,6 @@
 #pragma once
-// A whole training run: steps with progress and metrics, then the held-out data.
+// A whole training run: steps with progress and metrics, checkpoints and held-out data between
+// them, and both at the end.
 //
 //   TrainResult result = train(*executor, job, {.out_folder = "out", .write = to_stderr, .columns = columns_of_stderr});
 //   if (result.failure) report(*result.failure);
@@ -19,11 +20,22 @@ namespace piper::runtime {
 
 struct TrainOptions {
   std::uint64_t steps = 0;  // 0: up to the last step of the job
-  // Metrics.jsonl; empty: none. Flight records follow ExecutorOptions::out_folder.
+  // metrics.jsonl; empty: none. Flight records follow ExecutorOptions::out_folder.
   std::string out_folder = {};
+  // Checkpoints: those of the job's line, one at the end and one when the run is stopped; empty:
+  // none. All processes of a run have it, and rank 0 alone has the folder of metrics.
+  std::string checkpoint_folder = {};
+  // Metrics follow those of the run that is resumed.
+  bool resumed = false;
   ProgressLine::Write write = {};      // shows progress; empty: none
   ProgressLine::Columns columns = {};  // of the terminal that shows it; none: no terminal
   std::string memory = {};             // memory of the devices, as progress shows it
+};
+
+/// The loss over the held-out data during training.
+struct HeldOutLoss {
+  std::uint64_t step = 0;  // after so many steps of training
+  double loss = 0;
 };
 
 struct TrainResult {
@@ -33,10 +45,12 @@ struct TrainResult {
   std::optional<double> first_loss = {}, last_loss = {};
   // Mean over the held-out data; none without it, or when training did not finish.
   std::optional<double> held_out_loss = {};
+  std::vector<HeldOutLoss> held_out_losses = {};  // of all evaluations
   // All steps of training have ended; a failure is then one of the held-out data.
   bool trained = false;
   double seconds = 0;          // of training
   Throughput throughput = {};  // over all of training
+  std::string checkpoint = {};  // the folder of the last one; empty: none was written
 };
 
 /// The loss over several batches: each element that counts has the same weight, however many a

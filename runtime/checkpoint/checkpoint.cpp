@@ -1,0 +1,167 @@
+#include "runtime/checkpoint/checkpoint.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "runtime/checkpoint/checkpoint_files.h"
+
+namespace piper::runtime {
+namespace {
+
+/// A manifest has 11 bytes per 4 MiB: this is one of 400 TB.
+constexpr std::uint64_t kMaxManifest = std::uint64_t{1} << 30;
+
+Failure unreadable(const std::string& path, const std::string& reason) {
+  return {.code = kCheckpointUnreadable,
+          .message = "cannot read `" + path + "`: " + reason,
+          .hint = "resume from another checkpoint: `piper show checkpoint` lists them"};
+}
+
+Failure missing(std::string message, std::string hint) {
+  return {.code = kCheckpointMissing, .message = std::move(message), .hint = std::move(hint)};
+}
+
+bool is_folder(const std::string& path) {
+  struct stat status{};
+  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+bool has_manifest(const std::string& folder) {
+  struct stat status{};
+  return stat((folder + "/" + kManifestName).c_str(), &status) == 0;
+}
+
+std::string steps_text(const std::vector<std::uint64_t>& steps) {
+  std::string text;
+  for (const std::uint64_t step : steps)
+    text += (text.empty() ? "" : ", ") + std::to_string(step);
+  return text;
+}
+
+std::string without_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+/// `run:300`, unless a folder has that name.
+std::optional<std::uint64_t> step_behind_colon(const std::string& text, std::string& run) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos || colon + 1 == text.size() || is_folder(text))
+    return std::nullopt;
+  std::uint64_t step = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data() + colon + 1, end, step);
+  if (error != std::errc() || stopped != end) return std::nullopt;
+  run = text.substr(0, colon);
+  return step;
+}
+
+}  // namespace
+
+std::optional<FoundCheckpoint> find_checkpoint(const std::string& text, Failure& failure) {
+  std::string run = text;
+  const auto step = step_behind_colon(text, run);
+  run = without_slashes(run);
+  if (!step && has_manifest(run)) {
+    const std::size_t slash = run.rfind('/');
+    return FoundCheckpoint{slash == std::string::npos ? "." : run.substr(0, slash), run};
+  }
+  if (!is_folder(run)) {
+    failure = missing("there is no folder `" + run + "`",
+                      "give the folder that was `--out` of the run to resume");
+    return std::nullopt;
+  }
+  const std::vector<std::uint64_t> steps = complete_steps(run);
+  if (steps.empty()) {
+    failure = missing("`" + run + "` has no complete checkpoint",
+                      "give the folder that was `--out` of the run to resume");
+    return std::nullopt;
+  }
+  const std::uint64_t chosen = step.value_or(steps.back());
+  if (std::find(steps.begin(), steps.end(), chosen) == steps.end()) {
+    failure = missing("`" + run + "` has no checkpoint of step " + std::to_string(chosen),
+                      "it has those of steps " + steps_text(steps));
+    return std::nullopt;
+  }
+  return FoundCheckpoint{run, run + "/" + step_folder(chosen)};
+}
+
+Checkpoint::~Checkpoint() {
+  for (const int file : files_) close(file);
+}
+
+std::unique_ptr<Checkpoint> Checkpoint::open(const std::string& folder, Failure& failure) {
+  std::unique_ptr<Checkpoint> checkpoint(new Checkpoint());
+  checkpoint->folder_ = folder;
+  if (!checkpoint->read_manifest(failure) || !checkpoint->read_headers(failure)) return nullptr;
+  return checkpoint;
+}
+
+bool Checkpoint::read_manifest(Failure& failure) {
+  const std::string path = folder_ + "/" + kManifestName;
+  const auto refuse = [&](const std::string& reason) {
+    failure = unreadable(path, reason);
+    return false;
+  };
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return refuse(std::strerror(errno));
+  files_.push_back(file);  // closed with the others
+  struct stat status{};
+  if (fstat(file, &status) != 0) return refuse(std::strerror(errno));
+  if (!S_ISREG(status.st_mode)) return refuse("it is no plain file");
+  const auto bytes = static_cast<std::uint64_t>(status.st_size);
+  if (bytes > kMaxManifest) return refuse("it is too large for a manifest");
+  std::string text(bytes, '\0');
+  std::uint64_t read = 0;
+  while (read < bytes) {
+    const ssize_t count = pread(file, text.data() + read, bytes - read, static_cast<off_t>(read));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return refuse(std::strerror(errno));
+    if (count == 0) return refuse("it ends too early");
+    read += static_cast<std::uint64_t>(count);
+  }
+  close(file);
+  files_.clear();
+  std::string error;
+  const auto manifest = parse_manifest(text, error);
+  if (!manifest) return refuse(error);
+  manifest_ = *manifest;
+  return true;
+}
+
+bool Checkpoint::read_headers(Failure& failure) {
+  for (std::size_t f = 0; f < manifest_.files.size(); ++f) {
+    const ManifestFile& described = manifest_.files[f];
+    const std::string path = folder_ + "/" + described.name;
+    const auto refuse = [&](const std::string& reason) {
+      failure = unreadable(path, reason);
+      return false;
+    };
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0) return refuse(std::strerror(errno));
+    files_.push_back(file);
+    struct stat status{};
+    if (fstat(file, &status) != 0) return refuse(std::strerror(errno));
+    if (S_ISREG(status.st_mode) && static_cast<std::uint64_t>(status.st_size) != described.bytes)
+      return refuse("it has `" + std::to_string(status.st_size) + "` bytes, and the manifest says `" +
+                    std::to_string(described.bytes) + "`");
+    auto header = read_safetensors_header(file, path, failure);
+    if (!header) return false;
+    for (StoredTensor& stored : header->tensors) {
+      Tensor tensor{f, stored, header->data_offset + stored.begin};
+      if (tensor.position % stored_type_bytes(stored.type) != 0)
+        return refuse("its tensor `" + stored.name + "` does not begin at a multiple of its elements");
+      if (!tensors_.emplace(stored.name, std::move(tensor)).second)
+        return refuse("its tensor `" + stored.name + "` is also in another file");
+    }
+  }
+  return true;
+}
+
+}  // namespace piper::runtime

@@ -1,0 +1,79 @@
+#pragma once
+// A checkpoint that was written before, by a run of any layout.
+//
+// Guarantees: files are trusted in nothing: sizes, names, types and checksums are verified before a
+// byte reaches a rank. A checkpoint that is refused has changed nothing.
+//
+//   const auto path = find_checkpoint("run", {}, failure);
+//   const auto checkpoint = Checkpoint::open(*path, failure);
+//   if (auto differs = checkpoint->compare(parameters, run, Restored::all)) ...;
+//   if (auto wrong = checkpoint->load(memory, Restored::all)) ...;
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/checkpoint/manifest.h"
+#include "runtime/checkpoint/safetensors.h"
+#include "runtime/checkpoint/state_memory.h"
+#include "runtime/checkpoint/state_tensors.h"
+
+namespace piper::runtime {
+
+/// What a run takes from a checkpoint: everything, as if it had never ended, or the values of
+/// parameters, as the start of another training.
+enum class Restored : std::uint8_t { all, weights };
+
+/// The folder of a checkpoint, from the text of `--resume`: `run` (its latest one), `run:300`,
+/// `run/step-300`. Empty, with the reason in `failure` (kCheckpointMissing).
+struct FoundCheckpoint {
+  std::string run;     // the folder that holds it
+  std::string folder;  // its own
+};
+std::optional<FoundCheckpoint> find_checkpoint(const std::string& text, Failure& failure);
+
+class Checkpoint {
+ public:
+  struct Tensor {
+    std::size_t file = 0;  // into manifest().files
+    StoredTensor stored;
+    std::uint64_t position = 0;  // of its first byte in the file
+  };
+
+  /// Reads the manifest and the headers. Null with the reason in `failure` (kCheckpointUnreadable).
+  static std::unique_ptr<Checkpoint> open(const std::string& folder, Failure& failure);
+  ~Checkpoint();
+  Checkpoint(const Checkpoint&) = delete;
+  Checkpoint& operator=(const Checkpoint&) = delete;
+
+  const std::string& folder() const { return folder_; }
+  const Manifest& manifest() const { return manifest_; }
+  /// By key: `gpt.wte`, `m/gpt.wte`.
+  const std::map<std::string, Tensor, std::less<>>& tensors() const { return tensors_; }
+
+  /// Compares it with a run, `run` with the facts of CheckpointOptions: kCheckpointDiffers, with
+  /// all that differs, if the run cannot go on from it.
+  std::optional<Failure> compare(const RankParameters& parameters, const Manifest& run,
+                                 Restored restored) const;
+
+  /// Writes the state of all local ranks, whose other state is zero. It has been compared with the
+  /// run. After a failure nothing may run.
+  std::optional<Failure> load(const StateMemory& memory, Restored restored) const;
+
+ private:
+  Checkpoint() = default;
+  bool read_manifest(Failure& failure);
+  bool read_headers(Failure& failure);
+
+  std::string folder_;
+  Manifest manifest_;
+  std::map<std::string, Tensor, std::less<>> tensors_;
+  std::vector<int> files_;  // open ones, beside manifest().files
+};
+
+}  // namespace piper::runtime
