@@ -38,6 +38,9 @@ TEST(FailureCodes, AreDiagnostics) {
       {kShortHeldOutBatch, Code::short_held_out_batch},
       {kBadMessage, Code::bad_message},
       {kProcessRefused, Code::process_refused},
+      {kCheckpointUnreadable, Code::checkpoint_unreadable},
+      {kCheckpointDiffers, Code::checkpoint_differs},
+      {kCheckpointMissing, Code::checkpoint_missing},
   };
   std::size_t in_table = 0;
   // `piper fmt` has one of that range.
