@@ -176,7 +176,13 @@ constexpr OptionRow kOptions[] = {
     {"--steps", "N", "the train's", "number of steps", bit(Command::train)},
     {"--threads", "N", "1", "threads of one rank inside a matrix product", bit(Command::train)},
     {"--out", "DIR", "",
-     "write metrics.jsonl and flight records there; metrics of an earlier run are kept as metrics.1.jsonl",
+     "write checkpoints (step-N), metrics.jsonl and flight records there; those of an earlier run are kept aside",
+     bit(Command::train)},
+    {"--resume", "DIR[:STEP]", "",
+     "go on from a checkpoint of a run, its latest or that of a step, in its folder unless --out says another",
+     bit(Command::train)},
+    {"--only", "PART", "",
+     "of --resume: weights, to begin a new training with the parameters alone",
      bit(Command::train)},
     {"--trace", "FILE", "",
      "write when the last step's actions ran, beside the plan: a trace for ui.perfetto.dev, or a page if FILE ends in .html",
@@ -265,6 +271,12 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     arguments.transport = value;
   } else if (name == "--out") {
     arguments.out_folder = value;
+  } else if (name == "--resume") {
+    arguments.resume = value;
+  } else if (name == "--only") {
+    if (value != "weights")
+      return "`--only " + value + "` is no part of a checkpoint: write `--only weights`";
+    arguments.only = value;
   } else if (name == "--script") {
     arguments.script = value;
   } else if (name == "--trace") {
@@ -328,6 +340,10 @@ std::string wrong_use(const CommandRow& command, const Arguments& arguments) {
   }
   if (arguments.command == Command::build && arguments.output.empty())
     return "`build` needs a folder to write to: write `" + std::string(command.usage) + "`";
+  if (!arguments.only.empty() && arguments.resume.empty())
+    return "`--only` says what is taken from a checkpoint: write `--resume DIR`, too";
+  if (arguments.reference && !arguments.resume.empty())
+    return "`--resume` is of a training run: leave out `--reference`";
   if (arguments.reference && !arguments.trace.empty())
     return "`--trace` is of a training run: leave out `--reference`";
   if (arguments.reference && !arguments.profile.empty())

@@ -50,6 +50,7 @@ struct Arguments {
   std::optional<std::uint64_t> steps;            // --steps
   std::optional<std::uint64_t> threads;          // --threads
   std::string out_folder;                        // --out
+  std::string resume, only;                      // --resume, --only
   std::string trace, profile;                    // --trace, --profile
   std::string script;                            // --script
   bool locations = false;                        // --locations

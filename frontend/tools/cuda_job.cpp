@@ -134,6 +134,8 @@ std::unique_ptr<CudaDevice> open_cuda(Session& session, runtime::ProcessGroup* g
                   : !arguments.trace.empty() || !arguments.profile.empty()
                       ? "--trace or --profile"
                       : "neither --reference nor --trace nor --profile";
+  // Without a folder a process would write no part of a checkpoint.
+  device->asked += arguments.out_folder.empty() ? ", without --out" : ", with --out";
   device->machine = session.console().cuda;
   if (device->machine == nullptr) {
     device->own = std::make_unique<ThisMachine>(session.console().environment);
@@ -159,8 +161,10 @@ std::unique_ptr<CudaDevice> open_cuda(Session& session, runtime::ProcessGroup* g
 
 namespace {
 
-/// Facts that have to be equal in all processes, each with a name for the message.
+/// Facts that have to be equal in all processes, each with a name for the message. `own`: the job
+/// as this process runs it.
 std::vector<std::pair<std::string, std::string>> facts_of(const PiperJob& job,
+                                                          const PiperJob& own,
                                                           const std::string& asked) {
   std::string programs, held_out;
   for (std::uint32_t r = 0; r < job.num_ranks; ++r) {
@@ -174,8 +178,8 @@ std::vector<std::pair<std::string, std::string>> facts_of(const PiperJob& job,
   return {{"options", asked},
           {"programs", short_digest(programs)},
           {"programs for held-out data", short_digest(held_out)},
-          {"first step", std::to_string(job.first_step)},
-          {"steps", std::to_string(job.steps)},
+          {"first step", std::to_string(own.first_step)},
+          {"steps", std::to_string(own.steps)},
           {"steps between evaluations", std::to_string(job.evaluate_every)},
           {"steps between checkpoints", std::to_string(job.checkpoint_every)},
           {"seed", std::to_string(job.seed)}};
@@ -194,7 +198,7 @@ std::unique_ptr<runtime::Executor> make_own_executor(CudaDevice& device, const b
   runtime::Processes processes;
   std::size_t first = 0;
   if (device.group != nullptr) {
-    if (auto differs = device.group->agree(facts_of(job.tables(), device.asked))) {
+    if (auto differs = device.group->agree(facts_of(job.tables(), tables, device.asked))) {
       failure = std::move(*differs);
       return nullptr;
     }

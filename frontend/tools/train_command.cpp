@@ -1,13 +1,16 @@
 #include <cstdio>
+#include <filesystem>
 
 #include "backend/cuda/print_program.h"
 #include "frontend/pictures/timeline_json.h"
 #include "frontend/pictures/timeline_page.h"
+#include "frontend/source/write_file.h"
 #include "frontend/tools/commands.h"
 #include "frontend/tools/measured_timeline.h"
 #include "frontend/tools/out_folder.h"
 #include "frontend/tools/profile.h"
 #include "frontend/tools/reference.h"
+#include "frontend/tools/resume.h"
 #include "frontend/tools/run_processes.h"
 #include "frontend/tools/train_job.h"
 #include "ir/byte_text.h"
@@ -15,12 +18,15 @@
 #include "llvm/Support/JSON.h"
 #include "passes/plan/requirements.h"
 #include "passes/simulate/actions.h"
+#include "runtime/checkpoint/checkpoint_files.h"
 #include "runtime/data/bigram.h"
 #include "runtime/launch/interrupt.h"
 #include "runtime/launch/train.h"
 
 namespace piper::tools {
 namespace {
+
+namespace fs = std::filesystem;
 
 std::string number(double value, const char* format = "%.4f") {
   char text[64];
@@ -177,23 +183,59 @@ std::optional<Profile> write_recorded(Session& session, const Session::Subject& 
   return write_profile(session, made, recorded);
 }
 
+/// Where the state is kept, and how to go on from it.
+std::string kept_text(const std::string& checkpoint) {
+  return checkpoint.empty() ? std::string()
+                            : "checkpoint " + checkpoint + ": `--resume " + checkpoint +
+                                  "` goes on from it\n";
+}
+
 /// The end of a train that Ctrl-C has ended, in a run or before it.
 int end_interrupted(Session& session, const Session::Subject& subject,
                     const runtime::TrainResult& result, std::uint64_t steps) {
-  session.words() << stopped_text(steps) << "\n";
+  session.words() << stopped_text(steps) << "\n" << kept_text(result.checkpoint);
   if (session.arguments().format == "json" && !session.sink().has_errors())
     print_json(session.console().out, subject, result, {}, std::nullopt);
   session.finish();
   return kInterrupted;
 }
 
+/// Prepares the folder of `--out` for a run: what an earlier run left there is kept aside, or is
+/// what this one goes on from. Prints what was moved; false, and a diagnostic, if that fails.
+bool prepare_folder(Session& session, const Resumed* resumed, const PiperJob& tables, LocId train) {
+  const std::string& folder = session.arguments().out_folder;
+  if (folder.empty()) return true;
+  const bool continues = resumed != nullptr && resumed->continues();
+  const bool here =
+      continues && source::same_file(folder, std::string(fs::path(resumed->checkpoint->folder())
+                                                             .parent_path()));
+  std::string metrics, checkpoints;
+  auto failure = here ? runtime::trim_metrics(folder, tables.first_step)
+                      : runtime::keep_earlier_metrics(folder, metrics);
+  if (!failure) failure = runtime::remove_partial_checkpoints(folder);
+  if (!failure)
+    failure = runtime::move_checkpoints_aside(
+        folder, here ? std::optional(resumed->checkpoint->manifest().step) : std::nullopt,
+        checkpoints);
+  if (failure) {
+    report_failure(session, *failure, train);
+    return false;
+  }
+  if (!metrics.empty())
+    session.words() << "the metrics of the run before are kept in " << metrics << "\n";
+  if (!checkpoints.empty())
+    session.words() << (here ? "later checkpoints" : "the checkpoints of the run before")
+                    << " are kept in " << checkpoints << "\n";
+  return true;
+}
+
 int run_steps(Session& session, Session::Subject& subject, const runtime::Options& runtime_options,
-              CudaDevice* cuda) {
+              CudaDevice* cuda, const Resumed* resumed) {
   Console& console = session.console();
   runtime::TrainResult result;
   std::optional<runtime::Interrupt> interrupt(std::in_place);
   const auto made = make_train_job(session, subject, true, runtime_options,
-                                   session.arguments().out_folder, &*interrupt, cuda);
+                                   session.arguments().out_folder, &*interrupt, cuda, resumed);
   if (!made && (!interrupt->requested() || session.sink().has_errors())) return session.finish();
   if (!made) {
     result.ended = runtime::Ended::stopped;
@@ -201,20 +243,17 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
   }
   // The first of several processes keeps and prints the results.
   const bool prints = cuda == nullptr || cuda->rank() == 0;
-  std::string kept;
-  if (prints && !session.arguments().out_folder.empty()) {
-    if (const auto failure = runtime::keep_earlier_metrics(session.arguments().out_folder, kept)) {
-      report_failure(session, *failure, made->training.settings.loc);
-      return session.finish();
-    }
-  }
   session.show_warnings();
   std::optional<runtime::IgnoreBrokenPipes> pipes(std::in_place);
-  if (!kept.empty())
-    session.words() << "the metrics of the run before are kept in " << kept << "\n";
+  if (prints && !prepare_folder(session, resumed, made->tables, made->training.settings.loc))
+    return session.finish();
   if (prints) print_start(session.words(), subject, *made);
+  if (prints && resumed != nullptr)
+    session.words() << resumed_text(*resumed, *made->executor, made->tables) << std::flush;
   runtime::TrainOptions options;
   if (prints) options.out_folder = session.arguments().out_folder;
+  options.checkpoint_folder = session.arguments().out_folder;
+  options.resumed = resumed != nullptr && resumed->continues();
   options.columns = console.columns;
   options.memory = largest_arena(made->training);
   if (prints)
@@ -256,6 +295,7 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
     bigram = bigram_of(session, subject.lowered.model, made->training.settings);
   const runtime::Batches held_out = made->executor->held_out();
   print_end(session.words(), result, held_out, bigram);
+  if (!result.checkpoint.empty()) session.words() << "checkpoint " << result.checkpoint << "\n";
   if (session.arguments().format == "json" && !session.sink().has_errors())
     print_json(console.out, subject, result, held_out, bigram, profile);
   return session.finish();
@@ -263,8 +303,18 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
 
 }  // namespace
 
-int run_train(Console& console, const Arguments& arguments) {
+int run_train(Console& console, const Arguments& given) {
+  Arguments arguments = given;
+  std::optional<runtime::FoundCheckpoint> found;
+  runtime::Failure not_found;
+  if (!given.resume.empty()) found = runtime::find_checkpoint(given.resume, not_found);
+  // A run goes on in its own folder.
+  if (found && given.only.empty() && given.out_folder.empty()) arguments.out_folder = found->run;
   Session session(console, arguments);
+  if (!given.resume.empty() && !found) {
+    report_failure(session, not_found, {});
+    return session.finish();
+  }
   if (!session.open(arguments.positional[0])) return session.finish();
   auto subject =
       session.subject(arguments.positional.size() > 1 ? arguments.positional[1] : "", true);
@@ -297,13 +347,16 @@ int run_train(Console& console, const Arguments& arguments) {
   } else if (!folder.hold(session)) {
     return session.finish();
   }
+  std::optional<Resumed> resumed;
+  if (found && !(resumed = open_resumed(session, *found))) return session.finish();
   // Told before minutes of training, not after them.
   for (const std::string& path : {arguments.trace, arguments.profile}) {
     if (!path.empty() && (cuda == nullptr || cuda->rank() == 0) && !session.check_writable(path))
       return session.finish();
   }
   return arguments.reference ? compare_with_one_device(session, *subject, *options, cuda.get())
-                             : run_steps(session, *subject, *options, cuda.get());
+                             : run_steps(session, *subject, *options, cuda.get(),
+                                         resumed ? &*resumed : nullptr);
 }
 
 }  // namespace piper::tools

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontend/tools/environment.h"
+#include "frontend/tools/resume.h"
 #include "ir/diagnostics/counted.h"
 #include "ir/tensor/index_bounds.h"
 #include "ir/tensor/sample_coupling.h"
@@ -210,7 +211,8 @@ bool texts_are_ready(Session& session, const Session::Subject& subject) {
 std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject,
                                          bool with_held_out, const runtime::Options& options,
                                          const std::string& out_folder,
-                                         const runtime::Interrupt* interrupt, CudaDevice* cuda) {
+                                         const runtime::Interrupt* interrupt, CudaDevice* cuda,
+                                         const Resumed* resumed) {
   const auto stopped = [&] { return interrupt != nullptr && interrupt->requested(); };
   directive::Settings& settings = subject.lowered.strategy.settings;
   settings.device = cuda == nullptr ? directive::Platform::cpu : directive::Platform::cuda;
@@ -257,12 +259,20 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
     return nullptr;
   }
   made->tables = made->job->tables();
+  executor_options.first_values = resumed == nullptr;
+  if (resumed != nullptr) start_from(*resumed, made->tables, session.arguments().steps);
   made->executor =
       cuda != nullptr
           ? make_cuda_executor(*cuda, *made->job, made->tables, executor_options, failure)
           : runtime::Executor::create(made->job->tables(), runtime::make_cpu_device(),
                                       executor_options, failure);
-  if (made->executor) return made;
+  if (made->executor) {
+    const auto refused =
+        resumed != nullptr ? take_state(*resumed, *made->executor) : std::nullopt;
+    if (!refused) return made;
+    if (cuda != nullptr && cuda->group != nullptr) cuda->group->fail(*refused);
+    failure = *refused;
+  }
   if (!stopped()) report_failure(session, failure, subject.lowered.strategy.settings.loc);
   return nullptr;
 }

@@ -18,6 +18,7 @@ constexpr std::pair<const char*, std::string Manifest::*> kTexts[] = {
     {"train", &Manifest::train},
     {"dtype", &Manifest::dtype},
     {"optimizer", &Manifest::optimizer},
+    {"rate", &Manifest::rate},
     {"data", &Manifest::data},
 };
 constexpr std::uint64_t kSchema = 1;

@@ -3,7 +3,7 @@
 // and the checksums of its files. It is written last: a folder without it is no checkpoint.
 //
 //   {"schema":1,"step":300,"samples":9600,"updates":300,"batch":32,"train":"gpt","seed":1,"dtype":"f32",
-//    "optimizer":"adamw","data":"bytes, windows of 128, 1115394 bytes, crc32 8a1b0c2d",
+//    "optimizer":"adamw","rate":"cosine from 0.001 to 0.0001, warm-up of 20 of 400 steps","data":"bytes, windows of 128, 1115394 bytes, crc32 8a1b0c2d",
 //    "files":[{"name":"model.safetensors","bytes":13212,"crc32":["a0b1c2d3"]}]}
 
 #include <cstdint>
@@ -36,6 +36,7 @@ struct Manifest {
   std::string train;      // the name of the train
   std::string dtype;      // of the parameters: `f32`
   std::string optimizer;  // its name
+  std::string rate;       // the learning rate over the steps
   std::string data;       // a description with a fingerprint of the contents
   std::vector<ManifestFile> files;
 };

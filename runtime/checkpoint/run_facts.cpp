@@ -1,11 +1,33 @@
 #include "runtime/checkpoint/run_facts.h"
 
+#include <algorithm>
 #include <set>
 
+#include "runtime/checkpoint/json.h"
 #include "runtime/checkpoint/state_tensors.h"
 #include "runtime/dtypes.h"
 
 namespace piper::runtime {
+
+namespace {
+
+/// `cosine from 0.001 to 0.0001, warm-up of 20 of 400 steps`.
+std::string rate_text(const PiperOptimizer& optimizer) {
+  constexpr const char* kSchedules[] = {"constant", "cosine", "linear"};
+  std::string text = kSchedules[std::min<std::uint32_t>(optimizer.schedule, 2)];
+  text += optimizer.schedule == 0 ? " " : " from ";
+  append_json_number(text, optimizer.base);
+  if (optimizer.schedule != 0) {
+    text += " to ";
+    append_json_number(text, optimizer.floor);
+  }
+  if (optimizer.warmup != 0) text += ", warm-up of " + std::to_string(optimizer.warmup);
+  if (optimizer.schedule != 0 || optimizer.warmup != 0)
+    text += (optimizer.warmup != 0 ? " of " : ", ") + std::to_string(optimizer.total) + " steps";
+  return text;
+}
+
+}  // namespace
 
 Manifest facts_of(const StateMemory& memory, const std::string& data) {
   Manifest facts;
@@ -13,6 +35,7 @@ Manifest facts_of(const StateMemory& memory, const std::string& data) {
   facts.seed = memory.job->seed;
   facts.train = memory.job->train;
   facts.optimizer = memory.job->optimizer.name;
+  facts.rate = rate_text(memory.job->optimizer);
   facts.data = data;
   std::set<std::string> types;
   for (const auto& [name, param] : RankParameters(memory.ranks).counted())
