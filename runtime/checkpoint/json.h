@@ -23,11 +23,11 @@ struct JsonValue {
   using Array = std::vector<JsonValue>;
   using Object = std::vector<JsonMember>;  // in the order of the text
 
-  /// A number is an integer if its literal has neither fraction nor exponent and fits: from 0 up it
-  /// is std::uint64_t, below 0 std::int64_t. Any other number is double.
+  /// Null at first. A number is an integer if its literal has neither fraction nor exponent and
+  /// fits: from 0 up it is std::uint64_t, below 0 std::int64_t. Any other number is double.
   std::variant<std::nullptr_t, bool, std::uint64_t, std::int64_t, double, std::string, Array,
                Object>
-      value = nullptr;
+      value;
 
   bool is_null() const { return std::holds_alternative<std::nullptr_t>(value); }
   std::optional<bool> as_bool() const;
