@@ -8,7 +8,6 @@
 #include "runtime/dtypes.h"
 
 namespace piper::runtime {
-
 namespace {
 
 /// `cosine from 0.001 to 0.0001, warm-up of 20 of 400 steps`.
@@ -37,8 +36,9 @@ Manifest facts_of(const StateMemory& memory, const std::string& data) {
   facts.optimizer = memory.job->optimizer.name;
   facts.rate = rate_text(memory.job->optimizer);
   facts.data = data;
+  const RankParameters parameters(memory.ranks);
   std::set<std::string> types;
-  for (const auto& [name, param] : RankParameters(memory.ranks).counted())
+  for (const auto& [name, param] : parameters.counted())
     types.insert(dtype_name(param->dtype));
   for (const std::string& type : types) facts.dtype += (facts.dtype.empty() ? "" : ", ") + type;
   return facts;
