@@ -264,7 +264,7 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
   made->executor =
       cuda != nullptr
           ? make_cuda_executor(*cuda, *made->job, made->tables, executor_options, failure)
-          : runtime::Executor::create(made->job->tables(), runtime::make_cpu_device(),
+          : runtime::Executor::create(made->tables, runtime::make_cpu_device(),
                                       executor_options, failure);
   if (made->executor) {
     const auto refused =
