@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "runtime/checkpoint/checked_pieces.h"
 #include "runtime/checkpoint/checkpoint_files.h"
 
 namespace piper::runtime {
@@ -16,12 +17,6 @@ namespace {
 
 /// A manifest has 11 bytes per 4 MiB: this is one of 400 TB.
 constexpr std::uint64_t kMaxManifest = std::uint64_t{1} << 30;
-
-Failure unreadable(const std::string& path, const std::string& reason) {
-  return {.code = kCheckpointUnreadable,
-          .message = "cannot read `" + path + "`: " + reason,
-          .hint = "resume from another checkpoint: `piper show checkpoint` lists them"};
-}
 
 Failure missing(std::string message, std::string hint) {
   return {.code = kCheckpointMissing, .message = std::move(message), .hint = std::move(hint)};
@@ -106,7 +101,7 @@ std::unique_ptr<Checkpoint> Checkpoint::open(const std::string& folder, Failure&
 bool Checkpoint::read_manifest(Failure& failure) {
   const std::string path = folder_ + "/" + kManifestName;
   const auto refuse = [&](const std::string& reason) {
-    failure = unreadable(path, reason);
+    failure = unreadable_checkpoint(path, reason);
     return false;
   };
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -140,7 +135,7 @@ bool Checkpoint::read_headers(Failure& failure) {
     const ManifestFile& described = manifest_.files[f];
     const std::string path = folder_ + "/" + described.name;
     const auto refuse = [&](const std::string& reason) {
-      failure = unreadable(path, reason);
+      failure = unreadable_checkpoint(path, reason);
       return false;
     };
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -153,6 +148,11 @@ bool Checkpoint::read_headers(Failure& failure) {
                     std::to_string(described.bytes) + "`");
     auto header = read_safetensors_header(file, path, failure);
     if (!header) return false;
+    // A header that is damaged and still legal would look like that of another model.
+    if (auto damaged = CheckedPieces(path, file, described).verify(header->data_offset)) {
+      failure = std::move(*damaged);
+      return false;
+    }
     for (StoredTensor& stored : header->tensors) {
       Tensor tensor{f, stored, header->data_offset + stored.begin};
       if (tensor.position % stored_type_bytes(stored.type) != 0)

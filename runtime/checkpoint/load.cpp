@@ -1,12 +1,9 @@
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <tuple>
 
+#include "runtime/checkpoint/checked_pieces.h"
 #include "runtime/checkpoint/checkpoint.h"
-#include "runtime/crc32.h"
 #include "runtime/device/state.h"
 #include "runtime/dtypes.h"
 
@@ -75,47 +72,6 @@ class Targets {
   std::vector<Target> targets_;
 };
 
-/// Reads the pieces of a file one after the other, and verifies each.
-class Pieces {
- public:
-  Pieces(const std::string& path, int file, const ManifestFile& described)
-      : path_(path), file_(file), described_(described), bytes_(kCheckedBytes) {}
-
-  /// The bytes of a piece; null with the reason in `failure`.
-  const unsigned char* read(std::uint64_t piece, std::optional<Failure>& failure) {
-    const std::uint64_t position = piece * kCheckedBytes;
-    const std::uint64_t size = std::min(kCheckedBytes, described_.bytes - position);
-    std::uint64_t read = 0;
-    while (read < size) {
-      const ssize_t count = pread(file_, bytes_.data() + read, size - read,
-                                  static_cast<off_t>(position + read));
-      if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) {
-        failure = unreadable(count < 0 ? std::strerror(errno) : "it ends too early");
-        return nullptr;
-      }
-      read += static_cast<std::uint64_t>(count);
-    }
-    if (crc32_of(bytes_.data(), size) == described_.crc32[piece]) return bytes_.data();
-    failure = unreadable("the bytes from " + std::to_string(position) + " to " +
-                         std::to_string(position + size) +
-                         " do not have the checksum that the manifest says");
-    return nullptr;
-  }
-
- private:
-  Failure unreadable(const std::string& reason) const {
-    return {.code = kCheckpointUnreadable,
-            .message = "cannot read `" + path_ + "`: " + reason,
-            .hint = "resume from another checkpoint: `piper show checkpoint` lists them"};
-  }
-
-  const std::string path_;
-  const int file_;
-  const ManifestFile& described_;
-  std::vector<unsigned char> bytes_;
-};
-
 /// Converts elements from one floating type to another, as the runtime rounds first values.
 void convert(const unsigned char* from, std::uint32_t from_dtype, std::uint64_t count,
              std::uint32_t to_dtype, std::vector<unsigned char>& to) {
@@ -138,7 +94,7 @@ class Loading {
       : memory_(memory), targets_(std::move(targets)) {}
 
   /// Reads the pieces of one file that any target needs.
-  std::optional<Failure> file(std::size_t number, Pieces pieces, std::uint64_t bytes) {
+  std::optional<Failure> file(std::size_t number, CheckedPieces pieces, std::uint64_t bytes) {
     active_.clear();
     std::optional<Failure> failure;
     for (std::uint64_t begin = 0; begin < bytes; begin += kCheckedBytes) {
@@ -198,7 +154,7 @@ std::optional<Failure> Checkpoint::load(const StateMemory& memory, Restored rest
   for (std::size_t f = 0; f < manifest_.files.size(); ++f) {
     const ManifestFile& described = manifest_.files[f];
     auto failure = loading.file(
-        f, Pieces(folder_ + "/" + described.name, files_[f], described), described.bytes);
+        f, CheckedPieces(folder_ + "/" + described.name, files_[f], described), described.bytes);
     if (failure) return failure;
   }
   return std::nullopt;
