@@ -39,7 +39,7 @@ class Targets {
       const PartMemory memory = part_memory(param, part);
       if (memory.offset != PIPER_NO_OFFSET) add(tensor, param, memory, rank, intervals);
       // The parameter beside its master weights is their rounded value.
-      if (part == StatePart::values && memory.offset != param.offset)
+      if (part == StatePart::values && master_offset(param) != PIPER_NO_OFFSET)
         add(tensor, param, {param.offset, false, param.dtype, PIPER_SHARDED_PARAMETERS}, rank,
             intervals);
     }
