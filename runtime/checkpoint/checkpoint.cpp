@@ -44,6 +44,23 @@ std::string without_slashes(std::string path) {
   return path;
 }
 
+/// Opens a file of a checkpoint for reading. -1 with the reason in `reason`; a FIFO is not waited
+/// for, and a link is not followed.
+int open_file(const std::string& path, std::string& reason) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  if (file < 0) reason = errno == ELOOP ? "it is a link" : std::strerror(errno);
+  return file;
+}
+
+/// The folder that holds a checkpoint.
+std::string run_of(const std::string& folder) {
+  const std::size_t slash = folder.rfind('/');
+  const std::string name = slash == std::string::npos ? folder : folder.substr(slash + 1);
+  if (name == "." || name == "..") return folder + "/..";
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : folder.substr(0, slash);
+}
+
 /// `run:300`, unless a folder has that name.
 std::optional<std::uint64_t> step_behind_colon(const std::string& text, std::string& run) {
   const std::size_t colon = text.rfind(':');
@@ -63,10 +80,7 @@ std::optional<FoundCheckpoint> find_checkpoint(const std::string& text, Failure&
   std::string run = text;
   const auto step = step_behind_colon(text, run);
   run = without_slashes(run);
-  if (!step && has_manifest(run)) {
-    const std::size_t slash = run.rfind('/');
-    return FoundCheckpoint{slash == std::string::npos ? "." : run.substr(0, slash), run};
-  }
+  if (!step && has_manifest(run)) return FoundCheckpoint{run_of(run), run};
   if (!is_folder(run)) {
     failure = missing("there is no folder `" + run + "`",
                       "give the folder that was `--out` of the run to resume");
@@ -104,8 +118,9 @@ bool Checkpoint::read_manifest(Failure& failure) {
     failure = unreadable_checkpoint(path, reason);
     return false;
   };
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return refuse(std::strerror(errno));
+  std::string reason;
+  const int file = open_file(path, reason);
+  if (file < 0) return refuse(reason);
   files_.push_back(file);  // closed with the others
   struct stat status{};
   if (fstat(file, &status) != 0) return refuse(std::strerror(errno));
@@ -138,8 +153,9 @@ bool Checkpoint::read_headers(Failure& failure) {
       failure = unreadable_checkpoint(path, reason);
       return false;
     };
-    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0) return refuse(std::strerror(errno));
+    std::string reason;
+    const int file = open_file(path, reason);
+    if (file < 0) return refuse(reason);
     files_.push_back(file);
     struct stat status{};
     if (fstat(file, &status) != 0) return refuse(std::strerror(errno));
