@@ -42,6 +42,18 @@ std::optional<std::uint32_t> parse_checksum(const JsonValue& value) {
   return static_cast<std::uint32_t>(std::stoul(*text, nullptr, 16));
 }
 
+/// The last member: the checksum of all text before it.
+std::string seal_of(std::string_view text) {
+  return ",\"crc32\":\"" + crc32_text(crc32_of(text.data(), text.size())) + "\"}\n";
+}
+
+bool is_sealed(std::string_view text) {
+  const std::size_t bytes = seal_of({}).size();
+  if (text.size() < bytes) return false;
+  const std::string_view sealed = text.substr(0, text.size() - bytes);
+  return text.substr(sealed.size()) == seal_of(sealed);
+}
+
 bool is_file_name(const std::string& name) {
   return !name.empty() && name.size() <= 255 && name[0] != '.' &&
          name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._") ==
@@ -133,14 +145,20 @@ std::string manifest_json(const Manifest& manifest) {
     out += i ? "," : "";
     append_file(out, manifest.files[i]);
   }
-  return out + "]}\n";
+  out += ']';
+  return out + seal_of(out);
 }
 
 std::optional<Manifest> parse_manifest(std::string_view text, std::string& error) {
   error.clear();
   const auto value = parse_json(text, error);
   if (!value) return std::nullopt;
-  return Reader(error).read(*value);
+  auto manifest = Reader(error).read(*value);
+  if (manifest && !is_sealed(text)) {
+    error = "it does not have the checksum that it says";
+    return std::nullopt;
+  }
+  return manifest;
 }
 
 }  // namespace piper::runtime

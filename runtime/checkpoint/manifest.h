@@ -4,7 +4,9 @@
 //
 //   {"schema":1,"step":300,"samples":9600,"updates":300,"batch":32,"train":"gpt","seed":1,"dtype":"f32",
 //    "optimizer":"adamw","rate":"cosine from 0.001 to 0.0001, warm-up of 20 of 400 steps","data":"bytes, windows of 128, 1115394 bytes, crc32 8a1b0c2d",
-//    "files":[{"name":"model.safetensors","bytes":13212,"crc32":["a0b1c2d3"]}]}
+//    "files":[{"name":"model.safetensors","bytes":13212,"crc32":["a0b1c2d3"]}],"crc32":"4e5f6071"}
+//
+// The last member is the checksum of the text before it: a damaged digit of `step` would be legal.
 
 #include <cstdint>
 #include <optional>
