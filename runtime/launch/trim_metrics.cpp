@@ -1,3 +1,4 @@
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -5,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "runtime/checkpoint/checkpoint_files.h"
 #include "runtime/checkpoint/json.h"
 #include "runtime/launch/metrics.h"
 
@@ -29,27 +31,33 @@ bool is_kept(const std::string& line, std::uint64_t steps) {
 
 std::optional<Failure> trim_metrics(const std::string& out_folder, std::uint64_t steps) {
   const std::string path = out_folder + "/metrics.jsonl", draft = out_folder + "/.metrics.partial";
+  const auto unwritable = [](const std::string& file, const std::string& reason) {
+    return Failure{.code = kOutputUnwritable,
+                   .message = "cannot write `" + file + "`: " + reason +
+                              "; the metrics of the run before are unchanged",
+                   .hint = "give `--out` a folder that can be written, on a disk with space left"};
+  };
+  struct stat status{};
+  if (lstat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT) return std::nullopt;
+    return unwritable(path, std::strerror(errno));
+  }
+  if (!S_ISREG(status.st_mode)) return unwritable(path, "it is no plain file");
   std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
+  if (!file) return unwritable(path, "it cannot be read");
   std::string kept, line;
   while (std::getline(file, line)) {
     if (!file.eof() && is_kept(line, steps)) kept += line + '\n';
   }
-  const auto unwritable = [&] {
-    return Failure{.code = kOutputUnwritable,
-                   .message = "cannot write `" + draft + "`: " + std::strerror(errno) +
-                              "; the metrics of the run before are unchanged",
-                   .hint = "give `--out` a folder that can be written, on a disk with space left"};
-  };
-  std::ofstream out(draft, std::ios::binary | std::ios::trunc);
-  out << kept;
-  out.close();
-  if (!out || rename(draft.c_str(), path.c_str()) != 0) {
-    const Failure failure = unwritable();
-    unlink(draft.c_str());
-    return failure;
-  }
-  return std::nullopt;
+  unlink(draft.c_str());  // of a run that was killed
+  WrittenFile out;
+  int error = out.open(draft);
+  if (error == 0) error = out.write(0, kept.data(), kept.size());
+  if (error == 0) error = out.finish();
+  if (error == 0 && rename(draft.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) return std::nullopt;
+  unlink(draft.c_str());
+  return unwritable(draft, std::strerror(error));
 }
 
 }  // namespace piper::runtime
