@@ -10,6 +10,7 @@ namespace piper::tools {
 std::optional<Resumed> open_resumed(Session& session, const runtime::FoundCheckpoint& found) {
   runtime::Failure failure;
   Resumed resumed;
+  resumed.run = found.run;
   resumed.checkpoint = runtime::Checkpoint::open(found.folder, failure);
   if (!resumed.checkpoint) {
     report_failure(session, failure, {});

@@ -18,6 +18,7 @@ namespace piper::tools {
 
 struct Resumed {
   std::unique_ptr<runtime::Checkpoint> checkpoint;
+  std::string run;  // the folder that holds it
   runtime::Restored restored = runtime::Restored::all;
 
   bool continues() const { return restored == runtime::Restored::all; }

@@ -1,5 +1,4 @@
 #include <cstdio>
-#include <filesystem>
 
 #include "backend/cuda/print_program.h"
 #include "frontend/pictures/timeline_json.h"
@@ -25,8 +24,6 @@
 
 namespace piper::tools {
 namespace {
-
-namespace fs = std::filesystem;
 
 std::string number(double value, const char* format = "%.4f") {
   char text[64];
@@ -206,17 +203,16 @@ bool prepare_folder(Session& session, const Resumed* resumed, const PiperJob& ta
   const std::string& folder = session.arguments().out_folder;
   if (folder.empty()) return true;
   const bool continues = resumed != nullptr && resumed->continues();
-  const bool here =
-      continues && source::same_file(folder, std::string(fs::path(resumed->checkpoint->folder())
-                                                             .parent_path()));
+  const bool here = continues && source::same_file(folder, resumed->run);
+  // With another batch the steps of the run before are others.
+  const bool same_steps = here && resumed->checkpoint->manifest().step == tables.first_step;
   std::string metrics, checkpoints;
-  auto failure = here ? runtime::trim_metrics(folder, tables.first_step)
-                      : runtime::keep_earlier_metrics(folder, metrics);
+  auto failure = same_steps ? runtime::trim_metrics(folder, tables.first_step)
+                            : runtime::keep_earlier_metrics(folder, metrics);
   if (!failure) failure = runtime::remove_partial_checkpoints(folder);
   if (!failure)
     failure = runtime::move_checkpoints_aside(
-        folder, here ? std::optional(resumed->checkpoint->manifest().step) : std::nullopt,
-        checkpoints);
+        folder, same_steps ? std::optional(tables.first_step) : std::nullopt, checkpoints);
   if (failure) {
     report_failure(session, *failure, train);
     return false;
@@ -224,7 +220,7 @@ bool prepare_folder(Session& session, const Resumed* resumed, const PiperJob& ta
   if (!metrics.empty())
     session.words() << "the metrics of the run before are kept in " << metrics << "\n";
   if (!checkpoints.empty())
-    session.words() << (here ? "later checkpoints" : "the checkpoints of the run before")
+    session.words() << (same_steps ? "later checkpoints" : "the checkpoints of the run before")
                     << " are kept in " << checkpoints << "\n";
   return true;
 }
