@@ -28,7 +28,7 @@ struct CheckpointOptions {
   std::string out_folder;
   std::uint64_t keep = 0;  // complete checkpoints that are left in the folder; 0: all
   // The facts of the run, without its progress and files.
-  Manifest run;
+  Manifest run = {};
   // Updates of the parameters beyond the steps: nonzero after a resume with another batch.
   std::int64_t further_updates = 0;
   std::uint64_t max_file_bytes = kMaxFileBytes;

@@ -23,9 +23,9 @@ namespace piper::runtime {
 inline constexpr std::uint64_t kCheckedBytes = std::uint64_t{4} << 20;
 
 struct ManifestFile {
-  std::string name;  // never a path
+  std::string name = {};  // never a path
   std::uint64_t bytes = 0;
-  std::vector<std::uint32_t> crc32;  // of each piece, as zlib computes it
+  std::vector<std::uint32_t> crc32 = {};  // of each piece, as zlib computes it
 };
 
 struct Manifest {
@@ -35,12 +35,12 @@ struct Manifest {
   std::uint64_t updates = 0;
   std::uint64_t batch = 0;
   std::uint64_t seed = 0;
-  std::string train;      // the name of the train
-  std::string dtype;      // of the parameters: `f32`
-  std::string optimizer;  // its name
-  std::string rate;       // the learning rate over the steps
-  std::string data;       // a description with a fingerprint of the contents
-  std::vector<ManifestFile> files;
+  std::string train = {};      // the name of the train
+  std::string dtype = {};      // of the parameters: `f32`
+  std::string optimizer = {};  // its name
+  std::string rate = {};       // the learning rate over the steps
+  std::string data = {};       // a description with a fingerprint of the contents
+  std::vector<ManifestFile> files = {};
 };
 
 std::string manifest_json(const Manifest& manifest);

@@ -45,14 +45,14 @@ std::optional<Failure> trim_metrics(const std::string& out_folder, std::uint64_t
   if (!S_ISREG(status.st_mode)) return unwritable(path, "it is no plain file");
   std::ifstream file(path, std::ios::binary);
   if (!file) return unwritable(path, "it cannot be read");
-  std::string kept, line;
+  std::string lines, line;
   while (std::getline(file, line)) {
-    if (!file.eof() && is_kept(line, steps)) kept += line + '\n';
+    if (!file.eof() && is_kept(line, steps)) lines += line + '\n';
   }
   unlink(draft.c_str());  // of a run that was killed
   WrittenFile out;
   int error = out.open(draft);
-  if (error == 0) error = out.write(0, kept.data(), kept.size());
+  if (error == 0) error = out.write(0, lines.data(), lines.size());
   if (error == 0) error = out.finish();
   if (error == 0 && rename(draft.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) return std::nullopt;

@@ -156,12 +156,14 @@ const PiperProgram* HandProgram::finish() {
 HandJob::HandJob(std::uint32_t ranks) {
   for (std::uint32_t r = 0; r < ranks; ++r) training_.push_back(std::make_unique<HandProgram>(r));
   job_.abi_version = PIPER_ABI_VERSION;
+  job_.train = "hand";
   job_.world = ranks;
   job_.num_ranks = ranks;
   job_.steps = 10;
   job_.samples_per_step = 8;
   job_.tokens_per_step = 8;
-  job_.optimizer = {.corrects_bias = 0,
+  job_.optimizer = {.name = "sgd",
+                    .corrects_bias = 0,
                     .schedule = 0,
                     .base = 0.1,
                     .floor = 0,
@@ -169,7 +171,8 @@ HandJob::HandJob(std::uint32_t ranks) {
                     .total = 10,
                     .beta1 = 0.9,
                     .beta2 = 0.999,
-                    .clips = 0};
+                    .clips = 0,
+                    .further_updates = 0};
 }
 
 HandProgram& HandJob::evaluation(std::uint32_t r) {

@@ -196,7 +196,8 @@ TEST(State, AParameterIsMadeOfWhatItsRanksHave) {
 }
 
 TEST(State, LearningRates) {
-  PiperOptimizer optimizer{.corrects_bias = 1,
+  PiperOptimizer optimizer{.name = "adamw",
+                           .corrects_bias = 1,
                            .schedule = 1,
                            .base = 2e-3,
                            .floor = 1e-4,
@@ -204,7 +205,8 @@ TEST(State, LearningRates) {
                            .total = 110,
                            .beta1 = 0.9,
                            .beta2 = 0.99,
-                           .clips = 0};
+                           .clips = 0,
+                           .further_updates = 0};
   const auto rate = [&](std::uint64_t step) {
     return scalars_of_step(optimizer, step).learning_rate;
   };
@@ -218,7 +220,8 @@ TEST(State, LearningRates) {
   // A warm-up that ends with the train or behind it: behind the train there is the floor.
   for (const std::uint64_t warmup : {5, 6}) {
     for (const std::uint32_t schedule : {0, 1, 2}) {
-      const PiperOptimizer other{.corrects_bias = 0,
+      const PiperOptimizer other{.name = "sgd",
+                                 .corrects_bias = 0,
                                  .schedule = schedule,
                                  .base = 3e-3,
                                  .floor = schedule == 0 ? 0 : 1e-4,
@@ -226,7 +229,8 @@ TEST(State, LearningRates) {
                                  .total = 5,
                                  .beta1 = 0,
                                  .beta2 = 0,
-                                 .clips = 0};
+                                 .clips = 0,
+                                 .further_updates = 0};
       const double part = 3e-3 / static_cast<double>(warmup);
       for (std::uint64_t step = 0; step < 5; ++step)
         EXPECT_DOUBLE_EQ(scalars_of_step(other, step).learning_rate,
@@ -238,6 +242,14 @@ TEST(State, LearningRates) {
   EXPECT_DOUBLE_EQ(scalars_of_step(optimizer, 0).bias1, 1 - 0.9);
   EXPECT_NEAR(scalars_of_step(optimizer, 2).bias2, 1 - 0.99 * 0.99 * 0.99, 1e-15);
   EXPECT_EQ(scalars_of_step(optimizer, 2).step, 3);
+  // After a resume with another batch the bias follows the updates, and the rate the steps.
+  const double rate_of_step = rate(2);
+  optimizer.further_updates = 4;
+  EXPECT_DOUBLE_EQ(scalars_of_step(optimizer, 2).bias1, 1 - std::pow(0.9, 7));
+  EXPECT_EQ(rate(2), rate_of_step);
+  optimizer.further_updates = -2;
+  EXPECT_DOUBLE_EQ(scalars_of_step(optimizer, 2).bias1, 1 - 0.9);
+  optimizer.further_updates = 0;
   optimizer.schedule = 2;
   EXPECT_DOUBLE_EQ(rate(35), 2e-3 - 0.25 * 1.9e-3);
   optimizer.schedule = 0;
