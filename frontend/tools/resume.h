@@ -35,7 +35,7 @@ void start_from(const Resumed& resumed, PiperJob& tables, std::optional<std::uin
 std::optional<runtime::Failure> take_state(const Resumed& resumed,
                                            const runtime::Executor& executor);
 
-/// What a run says when it begins: `resumed from run/step-300, 9600 samples`, and each setting that
+/// The text with which a run begins: `resumed from run/step-300, 9600 samples`, and each setting that
 /// differs from that of the checkpoint.
 std::string resumed_text(const Resumed& resumed, const runtime::Executor& executor,
                          const PiperJob& tables);

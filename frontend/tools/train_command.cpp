@@ -180,7 +180,7 @@ std::optional<Profile> write_recorded(Session& session, const Session::Subject& 
   return write_profile(session, made, recorded);
 }
 
-/// Where the state is kept, and how to go on from it.
+/// The checkpoint of the last step, and how to go on from it.
 std::string kept_text(const std::string& checkpoint) {
   return checkpoint.empty() ? std::string()
                             : "checkpoint " + checkpoint + ": `--resume " + checkpoint +

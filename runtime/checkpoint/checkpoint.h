@@ -25,7 +25,7 @@
 
 namespace piper::runtime {
 
-/// What a run takes from a checkpoint: everything, as if it had never ended, or the values of
+/// The state that a run takes from a checkpoint: everything, as if it had never ended, or the values of
 /// parameters, as the start of another training.
 enum class Restored : std::uint8_t { all, weights };
 

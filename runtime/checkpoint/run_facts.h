@@ -12,7 +12,7 @@ namespace piper::runtime {
 /// Everything in a manifest but progress and files. `data`: StepData::identity().
 Manifest facts_of(const StateMemory& memory, const std::string& data);
 
-/// Where a run with another batch, or the same one, goes on.
+/// The step at which a run with another batch, or the same one, goes on.
 struct ResumePoint {
   std::uint64_t step = 0;            // training steps before it, counted in this run's batches
   std::int64_t further_updates = 0;  // PiperOptimizer

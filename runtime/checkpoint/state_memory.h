@@ -20,7 +20,7 @@ struct StateMemory {
   /// The number of a rank among those of this process; nothing for a rank of another process.
   std::function<std::optional<std::size_t>(std::size_t rank)> local;
   /// Bytes of a local rank's arena, or of its arena on the host. Null, or false, if they cannot be
-  /// reached: then `failure` has the reason. What `read` returns is valid until the next call.
+  /// reached: then `failure` has the reason. The result of `read` is valid until the next call.
   std::function<const unsigned char*(std::size_t rank, bool on_host, std::uint64_t offset,
                                      std::uint64_t bytes)>
       read;

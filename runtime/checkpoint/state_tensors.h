@@ -22,12 +22,12 @@
 
 namespace piper::runtime {
 
-/// What a tensor of a checkpoint holds of a parameter: its values, unrounded if it has master
+/// The part of a parameter that a tensor of a checkpoint holds: its values, unrounded if it has master
 /// weights, or one of its optimizer's tensors.
 enum class StatePart : std::uint8_t { values, slot0, slot1 };
 inline constexpr StatePart kStateParts[] = {StatePart::values, StatePart::slot0, StatePart::slot1};
 
-/// Where a rank keeps a part of a parameter.
+/// The memory in which a rank keeps a part of a parameter.
 struct PartMemory {
   std::uint64_t offset =
       PIPER_NO_OFFSET;  // in the arena, or in that on the host; none: no such part

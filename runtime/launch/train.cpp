@@ -30,8 +30,8 @@ namespace {
 /// The smallest multiple of `every` above `step`; without `every` the end.
 std::uint64_t next_multiple(std::uint64_t step, std::uint64_t every, std::uint64_t end) {
   if (every == 0) return end;
-  const std::uint64_t rest = every - step % every;
-  return rest < end - step ? step + rest : end;
+  const std::uint64_t missing = every - step % every;
+  return missing < end - step ? step + missing : end;
 }
 
 class Training {

@@ -42,7 +42,7 @@ OWN = {
     "runtime/cpu/": RUNTIME + ("runtime/cpu/", "runtime/data/", "runtime/transport/"),
     "runtime/cuda/": RUNTIME + ("runtime/cuda/", "runtime/data/", "runtime/processes/", "runtime/transport/"),
     "runtime/device/": RUNTIME,
-    "runtime/executor/": RUNTIME + ("runtime/data/", "runtime/executor/", "runtime/processes/", "runtime/transport/"),
+    "runtime/executor/": RUNTIME + ("runtime/checkpoint/state_memory.h", "runtime/data/", "runtime/executor/", "runtime/processes/", "runtime/transport/"),
     "runtime/": ("runtime/",),
     "ir/": ("embedded/", "ir/"),
     "tests/": ("backend/", "embedded/", "frontend/", "ir/", "passes/", "runtime/", "tests/"),
