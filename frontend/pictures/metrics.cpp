@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <initializer_list>
 #include <limits>
 #include <utility>
 
@@ -44,8 +45,11 @@ bool read_sums(const llvm::json::Object& record, MetricsStep& step) {
   return samples.has_value();
 }
 
+/// Batches of held-out data, by the number of training steps before them if the record has it.
+using HeldOutBatches = std::map<std::optional<std::int64_t>, std::vector<MetricsStep>>;
+
 /// The record of one line; empty reason when it is one.
-std::string read_line(llvm::StringRef line, Metrics& metrics) {
+std::string read_line(llvm::StringRef line, Metrics& metrics, HeldOutBatches& held_out) {
   auto value = llvm::json::parse(line);
   if (!value) {
     llvm::consumeError(value.takeError());
@@ -71,9 +75,17 @@ std::string read_line(llvm::StringRef line, Metrics& metrics) {
       step.per_second = *speed;
     }
   }
-  if (*phase == "evaluation" && !read_sums(*object, step))
-    return "it has no `microbatches`, `counts` and `samples`";
-  (*phase == "training" ? metrics.training : metrics.held_out).push_back(step);
+  if (*phase == "training") {
+    metrics.training.push_back(step);
+    return {};
+  }
+  if (!read_sums(*object, step)) return "it has no `microbatches`, `counts` and `samples`";
+  std::optional<std::int64_t> after;
+  if (object->get("after") != nullptr) {
+    after = object->getInteger("after");
+    if (!after || *after < 0) return "its `after` is no number of steps";
+  }
+  held_out[after].push_back(step);
   return {};
 }
 
@@ -89,59 +101,90 @@ void sort_steps(std::vector<MetricsStep>& steps) {
   steps = std::move(kept);
 }
 
-/// The losses over the steps, and their range.
-struct Curve {
-  std::vector<std::pair<double, double>> points;  // step and loss, finite ones
+using Points = std::vector<std::pair<double, double>>;  // step and loss, finite ones
+
+Points points_of(const std::vector<MetricsStep>& steps) {
+  Points points;
+  for (const MetricsStep& step : steps) {
+    if (step.loss) points.emplace_back(static_cast<double>(step.step), *step.loss);
+  }
+  return points;
+}
+
+Points points_of(const std::vector<Evaluation>& evaluations) {
+  Points points;
+  for (const Evaluation& evaluation : evaluations) {
+    if (const auto loss = loss_of(evaluation))
+      points.emplace_back(static_cast<double>(evaluation.after), *loss);
+  }
+  return points;
+}
+
+/// The range of the points of all curves of a picture.
+struct Range {
   double first = 0, last = 1, low = 0, high = 1;
 
-  explicit Curve(const std::vector<MetricsStep>& steps) {
-    for (const MetricsStep& step : steps) {
-      if (step.loss) points.emplace_back(static_cast<double>(step.step), *step.loss);
+  explicit Range(std::initializer_list<const Points*> curves) {
+    bool any = false;
+    for (const Points* const points : curves) {
+      for (const auto& [step, loss] : *points) {
+        first = any ? std::min(first, step) : step;
+        last = any ? std::max(last, step) : step;
+        low = any ? std::min(low, loss) : loss;
+        high = any ? std::max(high, loss) : loss;
+        any = true;
+      }
     }
-    if (points.empty()) return;
-    first = points.front().first;
-    last = std::max(points.back().first, first + 1);
-    low = high = points.front().second;
-    for (const auto& point : points)
-      low = std::min(low, point.second), high = std::max(high, point.second);
+    last = std::max(last, first + 1);
     if (high - low < 1e-12 * std::max(1.0, std::abs(high))) low -= 0.5, high += 0.5;
   }
 };
 
-/// A summary of the run, in a line or two.
+const std::pair<double, double>& least_of(const Points& points) {
+  return *std::min_element(points.begin(), points.end(),
+                           [](const auto& a, const auto& b) { return a.second < b.second; });
+}
+
+/// `loss 4.5000 -> 2.7500, least 2.7500 at step 5`.
+std::string course_text(const Points& points, const char* step_word) {
+  const auto& [step, loss] = least_of(points);
+  return "loss " + shortened(points.front().second, "%.4f") + " -> " +
+         shortened(points.back().second, "%.4f") + ", least " + shortened(loss, "%.4f") + " " +
+         step_word + " step " + shortened(step, "%.0f");
+}
+
+/// A summary of the run, in a line or two; a third one if held-out data was read several times.
 std::string summary(const Metrics& metrics) {
   const std::vector<MetricsStep>& steps = metrics.training;
   std::string out;
   if (!steps.empty()) {
     double seconds = 0, items = 0;
-    std::size_t lost = 0;
     for (const MetricsStep& step : steps) {
       seconds += step.seconds;
       items += step.per_second * step.seconds;
-      lost += !step.loss;
     }
-    const Curve curve(steps);
-    out += std::to_string(steps.size()) + (steps.size() == 1 ? " step" : " steps") + " in " +
-           shortened(seconds, "%.1f") + " s";
+    const Points points = points_of(steps);
+    out += counted(steps.size(), "step") + " in " + shortened(seconds, "%.1f") + " s";
     if (seconds > 0 && items > 0)
       out += ", " + shortened(items / seconds, "%.4g") + " " + metrics.unit + "/s";
-    if (!curve.points.empty()) {
-      const auto best =
-          std::min_element(curve.points.begin(), curve.points.end(),
-                           [](const auto& a, const auto& b) { return a.second < b.second; });
-      out += ", loss " + shortened(curve.points.front().second, "%.4f") + " -> " +
-             shortened(curve.points.back().second, "%.4f") + ", least " +
-             shortened(best->second, "%.4f") + " at step " + shortened(best->first, "%.0f");
-    }
-    if (lost > 0) out += ", " + std::to_string(lost) + " without a finite loss";
+    if (!points.empty()) out += ", " + course_text(points, "at");
+    if (const std::size_t lost = steps.size() - points.size(); lost > 0)
+      out += ", " + std::to_string(lost) + " without a finite loss";
     out += "\n";
   }
   if (const auto loss = held_out_loss(metrics)) {
-    std::int64_t samples = 0;
-    for (const MetricsStep& step : metrics.held_out) samples += step.samples;
+    const Evaluation& last = metrics.held_out.back();
     out += "held-out loss " + shortened(*loss, "%.4f") + " over " +
-           counted(metrics.held_out.size(), "batch", "batches") + ", " +
-           counted(static_cast<std::uint64_t>(samples), "sample") + "\n";
+           counted(last.batches.size(), "batch", "batches") + ", " +
+           counted(samples_of(last), "sample") + "\n";
+  }
+  if (metrics.held_out.size() > 1) {
+    const Points points = points_of(metrics.held_out);
+    out += counted(metrics.held_out.size(), "evaluation");
+    if (!points.empty()) out += ", held-out " + course_text(points, "after");
+    if (const std::size_t lost = metrics.held_out.size() - points.size(); lost > 0)
+      out += ", " + std::to_string(lost) + " without a finite loss";
+    out += "\n";
   }
   return out;
 }
@@ -162,14 +205,35 @@ void write_steps(llvm::json::OStream& out, llvm::StringRef name,
   });
 }
 
+constexpr const char *kTrained = "#3b6fb6", *kHeldOut = "#c8641e";  // colours of the curves
+constexpr std::size_t kMaxMarks = 100;  // evaluations that are also drawn as points
+
+std::string drawn_path(const char* colour, const char* style, const std::string& path) {
+  return "<path class=\"curve\" stroke=\"" + std::string(colour) + "\"" + style + " d=\"" + path +
+         "\"/>\n";
+}
+
+void write_evaluations(llvm::json::OStream& out, const std::vector<Evaluation>& evaluations) {
+  out.attributeArray("evaluations", [&] {
+    for (const Evaluation& evaluation : evaluations) {
+      const auto loss = loss_of(evaluation);
+      out.object([&] {
+        out.attribute("after", evaluation.after);
+        out.attribute("batches", evaluation.batches.size());
+        out.attribute("loss", loss ? llvm::json::Value(*loss) : llvm::json::Value(nullptr));
+        out.attribute("samples", samples_of(evaluation));
+      });
+    }
+  });
+}
+
 /// The first, the smallest, the largest and the last point of each column of a picture and each run
-/// of steps without a gap: they draw the same curve as all points.
+/// of steps without a gap: they draw the same curve as all points. A gap is longer than `gap` steps.
 template <typename Column, typename Emit>
-void thinned(const std::vector<std::pair<double, double>>& points, const Column& column,
-             const Emit& emit) {
+void thinned(const Points& points, double gap, const Column& column, const Emit& emit) {
   for (std::size_t first = 0; first < points.size();) {
     std::size_t least = first, greatest = first, end = first + 1;
-    for (; end < points.size() && points[end].first - points[end - 1].first <= 1.5 &&
+    for (; end < points.size() && points[end].first - points[end - 1].first <= gap &&
            column(points[end].first) == column(points[first].first);
          ++end) {
       if (points[end].second < points[least].second) least = end;
@@ -179,7 +243,7 @@ void thinned(const std::vector<std::pair<double, double>>& points, const Column&
     for (const std::size_t each :
          {first, std::min(least, greatest), std::max(least, greatest), end - 1}) {
       if (std::exchange(before, each) != each)
-        emit(points[each], each > 0 && points[each].first - points[each - 1].first <= 1.5);
+        emit(points[each], each > 0 && points[each].first - points[each - 1].first <= gap);
     }
     first = end;
   }
@@ -187,9 +251,9 @@ void thinned(const std::vector<std::pair<double, double>>& points, const Column&
 
 }  // namespace
 
-std::optional<double> held_out_loss(const Metrics& metrics) {
+std::optional<double> loss_of(const Evaluation& evaluation) {
   std::map<std::string, double> sums, counts;
-  for (const MetricsStep& step : metrics.held_out) {
+  for (const MetricsStep& step : evaluation.batches) {
     for (const auto& [name, sum] : step.sums) sums[name] += sum;
     for (const auto& [name, count] : step.counts) counts[name] += count;
   }
@@ -198,33 +262,54 @@ std::optional<double> held_out_loss(const Metrics& metrics) {
   return !sums.empty() && std::isfinite(loss) ? std::optional(loss) : std::nullopt;
 }
 
+std::int64_t samples_of(const Evaluation& evaluation) {
+  std::int64_t samples = 0;
+  for (const MetricsStep& batch : evaluation.batches) samples += batch.samples;
+  return samples;
+}
+
+std::optional<double> held_out_loss(const Metrics& metrics) {
+  return metrics.held_out.empty() ? std::nullopt : loss_of(metrics.held_out.back());
+}
+
 std::vector<BrokenLine> read_metrics(std::string_view text, Metrics& metrics) {
   std::vector<BrokenLine> broken;
+  HeldOutBatches held_out;
   for (std::size_t line = 1, at = 0; at < text.size(); ++line) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     const llvm::StringRef one = llvm::StringRef(text).slice(at, end).trim();
     if (!one.empty()) {
-      std::string reason = read_line(one, metrics);
+      std::string reason = read_line(one, metrics, held_out);
       if (!reason.empty()) broken.push_back({line, std::move(reason), end == text.size()});
     }
     at = end + 1;
   }
   sort_steps(metrics.training);
-  sort_steps(metrics.held_out);
+  if (const auto old = held_out.find(std::nullopt); old != held_out.end()) {
+    std::vector<MetricsStep>& last =
+        held_out[metrics.training.empty() ? 0 : metrics.training.back().step];
+    last.insert(last.end(), old->second.begin(), old->second.end());
+    held_out.erase(old);
+  }
+  for (auto& [after, batches] : held_out) {
+    sort_steps(batches);
+    metrics.held_out.push_back({*after, std::move(batches)});
+  }
   return broken;
 }
 
 std::string metrics_text(const Metrics& metrics, std::string_view title, const Screen& screen) {
-  const Curve curve(metrics.training);
+  const Points points = points_of(metrics.training);
+  const Range curve({&points});
   std::string out = std::string(title) + "\n";
-  if (!curve.points.empty()) {
+  if (!points.empty()) {
     constexpr std::size_t kHeight = 16, kLeft = 10;
     const std::size_t width = std::max<std::size_t>(
         20, (screen.columns > 0 ? screen.columns - 1 : 90) -
                 std::min<std::size_t>(kLeft, screen.columns > 0 ? screen.columns - 1 : kLeft));
     std::vector<double> sums(width, 0);
     std::vector<std::size_t> counts(width, 0);
-    for (const auto& [step, loss] : curve.points) {
+    for (const auto& [step, loss] : points) {
       const auto column = std::min(
           width - 1, static_cast<std::size_t>((step - curve.first) / (curve.last - curve.first) *
                                               static_cast<double>(width)));
@@ -265,7 +350,10 @@ std::string metrics_json(const Metrics& metrics) {
   llvm::raw_string_ostream stream(text);
   llvm::json::OStream out(stream);
   out.object([&] {
-    write_steps(out, "held_out", metrics.held_out);
+    write_evaluations(out, metrics.held_out);
+    write_steps(
+        out, "held_out",
+        metrics.held_out.empty() ? std::vector<MetricsStep>() : metrics.held_out.back().batches);
     if (const auto loss = held_out_loss(metrics)) out.attribute("held_out_loss", *loss);
     out.attribute("schema", 1);
     write_steps(out, "training", metrics.training);
@@ -275,9 +363,13 @@ std::string metrics_json(const Metrics& metrics) {
 
 std::string metrics_svg(const Metrics& metrics, std::string_view title) {
   constexpr double kLeft = 64, kTop = 40, kWidth = 800, kHeight = 320;
-  const Curve curve(metrics.training);
-  std::string out = svg_head(kLeft + kWidth + 24, kTop + kHeight + 64, title) +
-                    svg_text(kLeft, 20, "class=\"title\"", title);
+  const Points trained = points_of(metrics.training), held_out = points_of(metrics.held_out);
+  const Range curve({&trained, &held_out});
+  const std::string reported = summary(metrics);
+  const auto lines = static_cast<double>(std::count(reported.begin(), reported.end(), '\n'));
+  std::string out =
+      svg_head(kLeft + kWidth + 24, kTop + kHeight + 64 + 15 * std::max(0.0, lines - 2), title) +
+      svg_text(kLeft, 20, "class=\"title\"", title);
   const auto x = [&](double step) {
     return kLeft + (step - curve.first) / (curve.last - curve.first) * kWidth;
   };
@@ -298,24 +390,37 @@ std::string metrics_svg(const Metrics& metrics, std::string_view title) {
         svg_text(x(step), kTop + kHeight + 17, "class=\"middle small\"", shortened(step, "%.6g"));
   }
   out += svg_line(kLeft, kTop + kHeight, kLeft + kWidth, kTop + kHeight, "axis");
-  std::string path;
-  constexpr double kColumns = 2 * kWidth;
-  thinned(
-      curve.points,
-      [&](double step) {
-        return std::floor((step - curve.first) / (curve.last - curve.first) * kColumns);
-      },
-      [&](const auto& point, bool follows) {
-        // A gap where a step has no finite loss.
-        path += (follows ? "L" : "M") + decimal(x(point.first)) + " " + decimal(y(point.second));
-      });
-  if (!path.empty()) out += "<path class=\"curve\" stroke=\"#3b6fb6\" d=\"" + path + "\"/>\n";
-  const std::string reported = summary(metrics);
+  // Twice as many columns as points of the picture. Training has a gap where a step has no finite
+  // loss.
+  const auto column = [&](double step) {
+    return std::floor((step - curve.first) / (curve.last - curve.first) * 2 * kWidth);
+  };
+  const auto at = [&](const auto& point) {
+    return decimal(x(point.first)) + " " + decimal(y(point.second));
+  };
+  std::string path, second, marks;
+  thinned(trained, 1.5, column,
+          [&](const auto& point, bool follows) { path += (follows ? "L" : "M") + at(point); });
+  thinned(held_out, curve.last, column, [&](const auto& point, bool follows) {
+    second += (follows ? "L" : "M") + at(point);
+    marks += "M" + at(point) + "h0";
+  });
+  if (!path.empty()) out += drawn_path(kTrained, "", path);
+  if (!second.empty()) {
+    constexpr double kLegend = kLeft + kWidth - 180;
+    out += drawn_path(kHeldOut, "", second);
+    if (held_out.size() <= kMaxMarks)
+      out += drawn_path(kHeldOut, " stroke-linecap=\"round\" style=\"stroke-width:5\"", marks);
+    out += drawn_path(kTrained, "", "M" + decimal(kLegend) + " 30h20") +
+           svg_text(kLegend + 26, 34, "class=\"small\"", "loss") +
+           drawn_path(kHeldOut, "", "M" + decimal(kLegend + 70) + " 30h20") +
+           svg_text(kLegend + 96, 34, "class=\"small\"", "held-out loss");
+  }
   double line = kTop + kHeight + 36;
-  for (std::size_t at = 0; at < reported.size(); line += 15) {
-    const std::size_t end = reported.find('\n', at);
-    out += svg_text(kLeft, line, "class=\"small\"", reported.substr(at, end - at));
-    at = end + 1;
+  for (std::size_t from = 0; from < reported.size(); line += 15) {
+    const std::size_t end = reported.find('\n', from);
+    out += svg_text(kLeft, line, "class=\"small\"", reported.substr(from, end - from));
+    from = end + 1;
   }
   return out + "</svg>\n";
 }
