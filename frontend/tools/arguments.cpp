@@ -37,16 +37,17 @@ constexpr CommandRow kCommands[] = {
     {Command::show, "show", "piper show KIND IN [NAME]", 2, 3,
      "print the compiled forms of a program",
      "KIND is one of:\n"
-     "  ast      the syntax tree of the file\n"
-     "  graph    the tensor graph, forward and backward; repeated blocks are printed once\n"
-     "  orders   the order of operations on each rank\n"
-     "  grid     the same, drawn over time: F, R, BI and BW take one column, B takes two (svg, html: to scale)\n"
-     "  timeline the same to scale, at costs; with --rates, --costs or --machine the plan in seconds (svg, html, perfetto too)\n"
-     "  memory   bytes by class of each role, between two steps and at the peak (svg too)\n"
-     "  comm     bytes by communicator and kind (svg too)\n"
-     "  metrics  the loss of a run, from the folder of `train --out`: piper show metrics DIR (svg too)\n"
-     "  dag      the training DAG\n"
-     "  program  the device program of each role\n\n"
+     "  ast        the syntax tree of the file\n"
+     "  graph      the tensor graph, forward and backward; repeated blocks are printed once\n"
+     "  orders     the order of operations on each rank\n"
+     "  grid       the same, drawn over time: F, R, BI and BW take one column, B takes two (svg, html: to scale)\n"
+     "  timeline   the same to scale, at costs; with --rates, --costs or --machine the plan in seconds (svg, html, perfetto too)\n"
+     "  memory     bytes by class of each role, between two steps and at the peak (svg too)\n"
+     "  comm       bytes by communicator and kind (svg too)\n"
+     "  metrics    the loss of a run, from the folder of `train --out`: piper show metrics DIR (svg too)\n"
+     "  checkpoint the state that `train` keeps, and the other checkpoints of its run: piper show checkpoint DIR[:STEP]\n"
+     "  dag        the training DAG\n"
+     "  program    the device program of each role\n\n"
      "With --format pir, graph and dag are whole, with the place in the program of each line; `piper check` reads such a DAG back, and a DAG that goes\n"
      "to a file or a pipe has this form by default. On a terminal, and with --format text, repeated layers and stages are printed once.",
      kAnyInput},
@@ -72,8 +73,9 @@ constexpr CommandRow kCommands[] = {
      "  piper compare gpipe one_f_one_b zbv -D p=4 -D m=8\n"
      "  piper compare zbv -D p=4,8 -D m=8,16,32\n"},
     {Command::train, "train", "piper train FILE [NAME]", 1, 2, "run a train on local devices",
-     "Compiles, builds and runs a train, shows its progress, and evaluates the held-out data at the end. With --reference it runs three steps\n"
-     "and compares them with the one-device step instead, in f64 and in the train's own type.",
+     "Compiles, builds and runs a train, shows its progress, and evaluates the held-out data at the end. With --out it keeps checkpoints, and\n"
+     "--resume goes on from one. With --reference it runs three steps and compares them with the one-device step instead, in f64 and in the\n"
+     "train's own type.",
      "FILE is a .pipe file; NAME is needed when it has several trains. On several GPUs one process each, by torchrun, mpirun, srun, or by hand:\n"
      "  torchrun --nproc-per-node 4 --no-python piper train FILE --device cuda\n"
      "  RANK=0 WORLD_SIZE=4 LOCAL_RANK=0 MASTER_ADDR=node1 MASTER_PORT=29500 piper train FILE --device cuda\n"},

@@ -20,14 +20,15 @@ std::vector<std::string_view> choices_of(const OptionRow& option) {
             "offload",       "plan",        "all"};
   if (name == "--device") return {"cpu", "cuda"};
   if (name == "--transport") return {"local"};
+  if (name == "--only") return {"weights"};
   return {};
 }
 
 std::vector<std::string_view> choices_of(Command command, std::size_t place) {
   if (place > 0) return {};
   if (command == Command::show)
-    return {"ast",    "graph", "orders",  "grid", "timeline",
-            "memory", "comm",  "metrics", "dag",  "program"};
+    return {"ast",  "graph",   "orders",     "grid", "timeline", "memory",
+            "comm", "metrics", "checkpoint", "dag",  "program"};
   if (command == Command::completion) return {"bash", "zsh", "fish", "man"};
   if (command != Command::help) return {};
   std::vector<std::string_view> commands;

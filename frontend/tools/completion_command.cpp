@@ -26,7 +26,9 @@ std::string joined(const Words& words, std::string_view separator = " ") {
 
 bool takes_value(const OptionRow& option) { return option.value[0] != '\0'; }
 bool is_file(const OptionRow& option) { return std::string_view(option.value).starts_with("FILE"); }
-bool is_folder(const OptionRow& option) { return std::string_view(option.value) == "DIR"; }
+bool is_folder(const OptionRow& option) {
+  return std::string_view(option.value).starts_with("DIR");
+}
 
 /// The number of words of a command before its files: `show` has a KIND.
 std::size_t words_before_input(Command command) { return choices_of(command, 0).empty() ? 0 : 1; }
@@ -127,7 +129,10 @@ std::string zsh_value(const OptionRow& option) {
                              : is_folder(option) ? "_files -/"
                              : choices.empty()   ? ""
                                                  : "(" + joined(choices) + ")";
-  return ":" + std::string(option.value) + ":" + action;
+  std::string message;
+  for (const char c : std::string_view(option.value))
+    message += c == ':' ? std::string("\\:") : std::string(1, c);
+  return ":" + message + ":" + action;
 }
 
 std::string zsh_input(WordKind kind, const std::string& schedules) {

@@ -2,6 +2,7 @@
 #include <span>
 #include <utility>
 
+#include "frontend/tools/checkpoint_view.h"
 #include "frontend/tools/commands.h"
 #include "frontend/tools/cuda_view.h"
 #include "frontend/tools/program_view.h"
@@ -41,6 +42,7 @@ const std::vector<Kind>& kinds() {
       {"memory", {"text", "json", "svg"}, dag::Level::planned},
       {"comm", {"text", "json", "svg"}, dag::Level::planned},
       {"metrics", {"text", "json", "svg"}, dag::Level::built},
+      {"checkpoint", {"text", "json"}, dag::Level::built},
       {"dag", {"text", "json", "pir"}, dag::Level::built},
       {"program", {"text", "json"}, dag::Level::planned},
   };
@@ -297,13 +299,15 @@ int run_show(Console& console, const Arguments& arguments) {
   const std::string name = arguments.positional.size() > 2 ? arguments.positional[2] : "";
   Session session(console, arguments);
   if (arguments.device == "cuda" && !runtime_options(session)) return session.finish();
-  if (kind->name == "metrics" && !name.empty()) {
-    console.err
-        << "piper: `show metrics` takes the folder of a run and nothing else: write `piper show metrics "
-        << input << "`\n";
+  const bool of_run = kind->name == "metrics" || kind->name == "checkpoint";
+  if (of_run && !name.empty()) {
+    console.err << "piper: `show " << kind->name
+                << "` takes the folder of a run and nothing else: write `piper show " << kind->name
+                << " " << input << "`\n";
     return kUsage;
   }
   if (kind->name == "metrics") return show_metrics(session, input);
+  if (kind->name == "checkpoint") return show_checkpoint(session, input);
   if (kind->name == "ast") {
     const auto module = session.compilation().parse(input, session.sink());
     // A tree with error nodes is worth reading; as JSON the errors are the one object.
