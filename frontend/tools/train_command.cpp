@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstdio>
 
 #include "backend/cuda/print_program.h"
@@ -110,9 +111,25 @@ void print_end(std::ostream& words, const runtime::TrainResult& result,
                                             : ": the model is no better\n");
 }
 
+/// A number that JSON has; null if it is not finite.
+llvm::json::Value finite(double value) {
+  return std::isfinite(value) ? llvm::json::Value(value) : llvm::json::Value(nullptr);
+}
+
+/// A text for JSON, which is UTF-8; names of folders need not be.
+llvm::json::Value utf8(const std::string& text) {
+  return llvm::json::isUTF8(text) ? text : llvm::json::fixUTF8(text);
+}
+
+/// The checkpoint from which a run goes on, and the number of its first step.
+struct Start {
+  const Resumed* resumed = nullptr;
+  std::uint64_t first_step = 1;  // as in metrics.jsonl
+};
+
 /// The same as JSON, also of a run that was interrupted. `profile`: of the last step, where one was
 /// asked for.
-void print_json(std::ostream& out, const Session::Subject& subject,
+void print_json(std::ostream& out, const Session::Subject& subject, const Start& start,
                 const runtime::TrainResult& result, const runtime::Batches& held_out,
                 std::optional<double> bigram,
                 const std::optional<Profile>& profile = std::nullopt) {
@@ -130,7 +147,18 @@ void print_json(std::ostream& out, const Session::Subject& subject,
     object["held_out_batches"] = static_cast<std::int64_t>(held_out.taken);
     object["held_out_samples"] = static_cast<std::int64_t>(held_out.samples_taken());
   }
+  if (!result.held_out_losses.empty()) {
+    llvm::json::Array losses;
+    for (const runtime::HeldOutLoss& one : result.held_out_losses)
+      losses.push_back(llvm::json::Object{{"step", one.step}, {"loss", finite(one.loss)}});
+    object["held_out_losses"] = std::move(losses);
+  }
   if (bigram) object["bigram_loss"] = *bigram;
+  if (!result.checkpoint.empty()) object["checkpoint"] = utf8(result.checkpoint);
+  if (start.resumed != nullptr) {
+    object["resumed_from"] = utf8(start.resumed->checkpoint->folder());
+    object["first_step"] = start.first_step;
+  }
   if (profile) object["last_step"] = profile_json(*profile);
   std::string text;
   llvm::raw_string_ostream(text) << llvm::json::Value(std::move(object));
@@ -182,17 +210,17 @@ std::optional<Profile> write_recorded(Session& session, const Session::Subject& 
 
 /// The checkpoint of the last step, and how to go on from it.
 std::string kept_text(const std::string& checkpoint) {
-  return checkpoint.empty() ? std::string()
-                            : "checkpoint " + checkpoint + ": `--resume " + checkpoint +
-                                  "` goes on from it\n";
+  return checkpoint.empty()
+             ? std::string()
+             : "checkpoint " + checkpoint + ": `--resume " + checkpoint + "` goes on from it\n";
 }
 
 /// The end of a train that Ctrl-C has ended, in a run or before it.
-int end_interrupted(Session& session, const Session::Subject& subject,
+int end_interrupted(Session& session, const Session::Subject& subject, const Start& start,
                     const runtime::TrainResult& result, std::uint64_t steps) {
   session.words() << stopped_text(steps) << "\n" << kept_text(result.checkpoint);
   if (session.arguments().format == "json" && !session.sink().has_errors())
-    print_json(session.console().out, subject, result, {}, std::nullopt);
+    print_json(session.console().out, subject, start, result, {}, std::nullopt);
   session.finish();
   return kInterrupted;
 }
@@ -235,8 +263,9 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
   if (!made && (!interrupt->requested() || session.sink().has_errors())) return session.finish();
   if (!made) {
     result.ended = runtime::Ended::stopped;
-    return end_interrupted(session, subject, result, 0);
+    return end_interrupted(session, subject, {}, result, 0);
   }
+  const Start start{resumed, made->tables.first_step + 1};
   // The first of several processes keeps and prints the results.
   const bool prints = cuda == nullptr || cuda->rank() == 0;
   session.show_warnings();
@@ -285,7 +314,7 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
   const std::optional<Profile> profile =
       result.steps > 0 ? write_recorded(session, subject, *made) : std::nullopt;
   if (result.ended == runtime::Ended::stopped)
-    return end_interrupted(session, subject, result, made->executor->next_step());
+    return end_interrupted(session, subject, start, result, made->executor->next_step());
   std::optional<double> bigram;
   if (result.held_out_loss)
     bigram = bigram_of(session, subject.lowered.model, made->training.settings);
@@ -293,7 +322,7 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
   print_end(session.words(), result, held_out, bigram);
   if (!result.checkpoint.empty()) session.words() << "checkpoint " << result.checkpoint << "\n";
   if (session.arguments().format == "json" && !session.sink().has_errors())
-    print_json(console.out, subject, result, held_out, bigram, profile);
+    print_json(console.out, subject, start, result, held_out, bigram, profile);
   return session.finish();
 }
 
@@ -350,9 +379,9 @@ int run_train(Console& console, const Arguments& given) {
     if (!path.empty() && (cuda == nullptr || cuda->rank() == 0) && !session.check_writable(path))
       return session.finish();
   }
-  return arguments.reference ? compare_with_one_device(session, *subject, *options, cuda.get())
-                             : run_steps(session, *subject, *options, cuda.get(),
-                                         resumed ? &*resumed : nullptr);
+  return arguments.reference
+             ? compare_with_one_device(session, *subject, *options, cuda.get())
+             : run_steps(session, *subject, *options, cuda.get(), resumed ? &*resumed : nullptr);
 }
 
 }  // namespace piper::tools
