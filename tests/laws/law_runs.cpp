@@ -5,10 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <tuple>
 
 #include "backend/reference/sequential_run.h"
 #include "ir/verify/verify.h"
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/checkpoint/checkpoint_writer.h"
+#include "runtime/checkpoint/run_facts.h"
 #include "runtime/data/step_data.h"
 #include "runtime/device/library_api.h"
 #include "runtime/device/state.h"
@@ -34,6 +38,41 @@ bool is_frozen(const dag::Dag& dag, const std::string& name) {
   return std::any_of(dag.params.begin(), dag.params.end(), [&](const tensor::Param& param) {
     return param.frozen && dag.context->text(param.name) == name;
   });
+}
+
+// ---- checkpoints
+
+/// Null without a name; fails the test, and is null, if it cannot be read.
+std::unique_ptr<runtime::Checkpoint> open_checkpoint(const std::string& folder) {
+  if (folder.empty()) return nullptr;
+  runtime::Failure failure;
+  auto checkpoint = runtime::Checkpoint::open(folder, failure);
+  EXPECT_TRUE(checkpoint) << describe(failure);
+  return checkpoint;
+}
+
+/// Compares a checkpoint with the run, and loads it; fails the test if that fails.
+bool is_loaded(const runtime::Checkpoint& checkpoint, const runtime::Executor& executor) {
+  const runtime::StateMemory memory = executor.state_memory();
+  const runtime::RankParameters parameters(memory.ranks);
+  auto failure = checkpoint.compare(parameters, runtime::facts_of(memory, executor.data_identity()),
+                                    runtime::Restored::all);
+  if (!failure) failure = checkpoint.load(memory, runtime::Restored::all);
+  EXPECT_FALSE(failure) << describe(*failure)
+                        << (failure->notes.empty() ? "" : ": " + failure->notes.front().text);
+  return !failure;
+}
+
+/// Writes a checkpoint; its folder.
+std::string save(const runtime::Executor& executor, const std::string& out_folder) {
+  const runtime::StateMemory memory = executor.state_memory();
+  runtime::CheckpointWriter writer(
+      memory,
+      {.out_folder = out_folder, .run = runtime::facts_of(memory, executor.data_identity())});
+  auto failure = writer.save(executor.next_step());
+  if (!failure) failure = writer.finish();
+  EXPECT_FALSE(failure) << describe(*failure);
+  return writer.folder(executor.next_step());
 }
 
 // ---- comparisons
@@ -126,7 +165,8 @@ std::optional<dag::Dag> LawProgram::compile(bool forward_only) {
   return dag;
 }
 
-std::unique_ptr<backend::Job> LawProgram::make_job(const LawRunOptions& options) {
+std::unique_ptr<backend::Job> LawProgram::make_job(const LawRunOptions& options,
+                                                   std::uint64_t first_step) {
   if (options.held_out_steps != 0 && !held_out_) {
     held_out_ = compile(true);
     if (!held_out_) return nullptr;
@@ -135,6 +175,7 @@ std::unique_ptr<backend::Job> LawProgram::make_job(const LawRunOptions& options)
   job_options.target = target_;
   job_options.kernels = options.kernels;
   job_options.engine = options.engine;
+  job_options.first_step = first_step;
   job_options.jit.cache_folder = options.cache_folder;
   job_options.jit.self_check = false;  // all results are compared
   auto job = backend::make_job(*dag_, options.held_out_steps != 0 ? &*held_out_ : nullptr,
@@ -145,10 +186,13 @@ std::unique_ptr<backend::Job> LawProgram::make_job(const LawRunOptions& options)
 
 LawRun LawProgram::run(const LawRunOptions& options) {
   LawRun result;
-  const auto job = make_job(options);
+  const auto resumed = open_checkpoint(options.resumed);
+  if (!resumed && !options.resumed.empty()) return result;
+  const auto job = make_job(options, resumed ? resumed->manifest().step : 0);
   if (!job) return result;
   runtime::ExecutorOptions settings;
   settings.runtime = runtime_options(options.math);
+  settings.first_values = !resumed;
   runtime::Failure failure;
   const auto executor =
       options.executor
@@ -157,12 +201,12 @@ LawRun LawProgram::run(const LawRunOptions& options) {
                                       runtime::make_cpu_device({options.delays, options.transport}),
                                       settings, failure);
   EXPECT_TRUE(executor) << describe(failure);
-  if (!executor) return result;
+  if (!executor || (resumed && !is_loaded(*resumed, *executor))) return result;
   for (const std::string& name : executor->parameter_names()) {
     if (auto values = executor->read_parameter(name, runtime::ParamTensor::values))
       result.initial[name] = std::move(values->values);
   }
-  for (int step = 0; step < kLawSteps; ++step) {
+  for (int step = 0; step < options.steps; ++step) {
     const runtime::RunResult ran =
         executor->run(runtime::Phase::training, 1, [&](const runtime::StepRecord& record) {
           result.losses.push_back(record.loss);
@@ -196,6 +240,7 @@ LawRun LawProgram::run(const LawRunOptions& options) {
     EXPECT_EQ(ran.ended, runtime::Ended::finished) << (ran.failure ? describe(*ran.failure) : "");
     result.held_out_loss = over.value();
   }
+  if (!options.out_folder.empty()) result.checkpoint = save(*executor, options.out_folder);
   for (std::uint32_t r = 0; r < job->tables().num_ranks; ++r)
     result.state_bytes.push_back(job->tables().ranks[r].program->state_bytes);
   result.arena_bytes = executor->arena_bytes();
@@ -303,6 +348,19 @@ LawProgram DrawnLaw::unsplit() {
   for (std::size_t p = 0; p < model.params.size(); ++p)
     model.params[p].frozen = program.dag().params[p].frozen;
   return LawProgram(context, std::move(model), one_device(context, drawn.strategy));
+}
+
+LawRun without_steps(LawRun run, int steps) {
+  const auto shorten = [steps](auto& list) {
+    list.erase(list.begin(), list.begin() + std::min<std::ptrdiff_t>(steps, std::ssize(list)));
+  };
+  shorten(run.losses);
+  shorten(run.norms);
+  shorten(run.sums);
+  for (auto* const tensors : {&run.gradients, &run.parameters}) {
+    for (auto& [name, values] : *tensors) shorten(values);
+  }
+  return run;
 }
 
 std::string first_bit_difference(const LawRun& a, const LawRun& b) {

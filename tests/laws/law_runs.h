@@ -41,6 +41,7 @@ struct LawRun {
   std::map<std::string, std::vector<std::vector<double>>> gradients, parameters;
   // Parameters before the first step.
   std::map<std::string, std::vector<double>> initial;
+  std::string checkpoint;  // the folder of the one that was written
   std::vector<std::uint64_t> arena_bytes, touched_bytes, state_bytes;  // per rank
 };
 
@@ -56,6 +57,11 @@ struct LawRunOptions {
       executor = {};
   backend::cuda::KernelSet* kernels = nullptr;         // on CUDA: as JobOptions::kernels
   std::shared_ptr<runtime::Transport> transport = {};  // null: local
+  int steps = kLawSteps;
+  /// Goes on from the checkpoint in this folder; empty: from first values.
+  std::string resumed = {};
+  /// A folder for a checkpoint at the end, `step-N`; empty: none is written.
+  std::string out_folder = {};
 };
 
 class LawProgram {
@@ -73,7 +79,8 @@ class LawProgram {
   /// Runs through the executor, all ranks in this process; fails the test if the run fails.
   LawRun run(const LawRunOptions& options);
   /// Makes only the job.
-  std::unique_ptr<backend::Job> make_job(const LawRunOptions& options);
+  std::unique_ptr<backend::Job> make_job(const LawRunOptions& options,
+                                         std::uint64_t first_step = 0);
   /// Runs node after node on one device, without a plan.
   LawRun run_sequential(runtime::Math math = runtime::Math::builtin);
   /// The whole batch of a step, per model input in their order.
@@ -110,6 +117,8 @@ void for_each_law(int count, const RandomProgramOptions& options,
 /// The same train without directives, on one device: neither sharded, split nor ordered.
 directive::Strategy one_device(Context& context, const directive::Strategy& strategy);
 
+/// A run without its first steps.
+LawRun without_steps(LawRun run, int steps);
 /// The first bitwise difference of the runs in losses, microbatch sums, gradients or parameters;
 /// empty: none.
 std::string first_bit_difference(const LawRun& a, const LawRun& b);

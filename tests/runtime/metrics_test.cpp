@@ -12,6 +12,7 @@
 
 #include "runtime/trace/flight.h"
 #include "tests/runtime/sample_jobs.h"
+#include "tests/support/golden.h"
 #include "tests/support/temporary_folder.h"
 
 namespace piper::runtime {
@@ -202,6 +203,71 @@ TEST(Metrics, NonFilesAreRefused) {
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->message,
             "cannot write `" + path + "`: it is no plain file; no metrics would be kept");
+}
+
+/// A run that goes on keeps the lines of the steps before it, in one piece.
+TEST(Metrics, LaterStepsAreTrimmed) {
+  const auto training = [](int step) {
+    return R"({"schema":1,"phase":"training","step":)" + std::to_string(step) + ",\"loss\":1}\n";
+  };
+  const auto held_out = [](int after, int step) {
+    return R"({"schema":1,"phase":"evaluation","step":)" + std::to_string(step) +
+           ",\"after\":" + std::to_string(after) + "}\n";
+  };
+  const std::string begin = training(1) + training(2) + held_out(2, 1) + held_out(2, 7),
+                    end = training(3) + held_out(3, 1) + training(4);
+  struct Row {
+    const char* name;
+    std::string before;
+    std::uint64_t steps;
+    std::string after;
+  };
+  for (const Row& row :
+       {Row{"later steps", begin + end, 2, begin}, Row{"none", begin + end, 4, begin + end},
+        Row{"all", begin + end, 0, ""}, Row{"an empty file", "", 3, ""},
+        Row{"half a line", begin + R"({"schema":1,"phase":"training","st)", 2, begin},
+        Row{"a line without its end", begin + R"({"phase":"training","step":1})", 2, begin},
+        Row{"lines of something else", "notes\n" + begin + "{}\n[1]\n{\"step\":-1}\n\n", 2, begin},
+        // A run before it went on from step 1, too.
+        Row{"steps again", training(1) + training(2) + training(2), 1, training(1)}}) {
+    SCOPED_TRACE(row.name);
+    const test::TemporaryFolder folder;
+    folder.write("metrics.jsonl", row.before);
+    folder.write(".metrics.partial",
+                 "of a run that was killed, and longer than what is kept of this one");
+    ASSERT_FALSE(trim_metrics(folder.path(), row.steps));
+    EXPECT_EQ(test::read_text(folder.path() / "metrics.jsonl"), row.after);
+    EXPECT_FALSE(std::filesystem::exists(folder.path() / ".metrics.partial"));
+  }
+  const test::TemporaryFolder folder;
+  EXPECT_FALSE(trim_metrics(folder.path(), 3)) << "there are no metrics";
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+/// Nothing else is waited for, and nothing outside of the folder is written.
+TEST(Metrics, OnlyAFileIsTrimmed) {
+  const test::TemporaryFolder folder, other;
+  const std::string path = folder.path() / "metrics.jsonl", mine = other.write("mine", "text");
+  for (const int kind : {0, 1, 2}) {
+    if (kind == 0) {
+      ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    } else if (kind == 1) {
+      std::filesystem::create_directory(path);
+    } else {
+      std::filesystem::create_symlink(mine, path);
+    }
+    const auto failure = trim_metrics(folder.path(), 3);
+    ASSERT_TRUE(failure);
+    EXPECT_EQ(failure->code, kOutputUnwritable);
+    EXPECT_EQ(failure->message,
+              "cannot write `" + path +
+                  "`: it is no plain file; the metrics of the run before are unchanged");
+    std::filesystem::remove(path);
+  }
+  folder.write("metrics.jsonl", "");
+  std::filesystem::create_symlink(mine, folder.path() / ".metrics.partial");
+  EXPECT_FALSE(trim_metrics(folder.path(), 3));
+  EXPECT_EQ(test::read_text(mine), "text");
 }
 
 TEST(Metrics, AFolderThatCannotBeMade) {

@@ -15,10 +15,13 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
+/// The names in a folder; the step of a checkpoint, which depends on when a run was stopped, is N.
 std::set<std::string> files_in(const std::filesystem::path& folder) {
   std::set<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder))
-    names.insert(entry.path().filename());
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename();
+    names.insert(name.starts_with("step-") ? "step-N" : name);
+  }
   return names;
 }
 
@@ -55,7 +58,7 @@ TEST(OutFolder, ASecondRunIsRefused) {
   EXPECT_THAT(run.err,
               HasSubstr("first " + run.err.substr(at, run.err.find(' ', at) - at) + " 130\n"));
   EXPECT_EQ(files_in(folder.path() / "out"),
-            (std::set<std::string>{"flight.0", "flight.1", "metrics.jsonl"}));
+            (std::set<std::string>{"flight.0", "flight.1", "metrics.jsonl", "step-N"}));
 }
 
 // A lock is the kernel's: the remains of a killed run block no other.
@@ -70,7 +73,8 @@ TEST(OutFolder, AKilledRunHoldsNobodyUp) {
   EXPECT_THAT(run.out,
               HasSubstr("the metrics of the run before are kept in out/metrics.1.jsonl\n"));
   EXPECT_EQ(files_in(folder.path() / "out"),
-            (std::set<std::string>{"flight.0", "flight.1", "metrics.1.jsonl", "metrics.jsonl"}));
+            (std::set<std::string>{"flight.0", "flight.1", "metrics.1.jsonl", "metrics.jsonl",
+                                   "step-N"}));
 }
 
 // A later run has separate files, and no measurement of an earlier one is lost.
@@ -87,14 +91,14 @@ TEST(OutFolder, AnEarlierRunIsKept) {
   EXPECT_THAT(read_text(folder.path() / "out/metrics.jsonl").value_or(""), Not(HasSubstr("first")));
   EXPECT_EQ(files_in(folder.path() / "out"),
             (std::set<std::string>{"flight.0", "flight.1", "metrics.1.jsonl", "metrics.jsonl",
-                                   "notes.txt"}));
+                                   "notes.txt", "step-N"}));
   // A comparison measures nothing, so it keeps existing files.
   const ProcessResult compared =
       shell(folder, "exec \"$0\" train tiny.pipe --interpret --reference --out out");
   EXPECT_EQ(compared.exit_code, 0) << compared.err;
   EXPECT_EQ(files_in(folder.path() / "out"),
             (std::set<std::string>{"flight.0", "flight.1", "metrics.1.jsonl", "metrics.jsonl",
-                                   "notes.txt"}));
+                                   "notes.txt", "step-N"}));
 }
 
 // Nothing in the folder that is no file is waited for.
