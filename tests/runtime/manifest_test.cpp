@@ -155,8 +155,9 @@ TEST(PieceSums, PartsOfAnySizeGiveTheSumsOfTheWhole) {
     for (std::size_t f = 0; f < files.size(); ++f) {
       std::vector<std::uint32_t> expected;
       for (std::size_t at = 0; at < contents[f].size(); at += kCheckedBytes)
-        whole.push_back(crc32_of(contents[f].data() + at,
-                                 std::min<std::size_t>(kCheckedBytes, contents[f].size() - at)));
+        expected.push_back(
+            crc32_of(contents[f].data() + at,
+                     std::min<std::size_t>(kCheckedBytes, contents[f].size() - at)));
       EXPECT_EQ(files[f].crc32, expected);
     }
     if (sums.empty()) return;
