@@ -54,7 +54,7 @@ TEST(Metrics, OneObjectPerStep) {
   sample.losses[0] = sample.record.loss = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(
       metrics_json(sample.record, kNames, {}),
-      R"({"schema":1,"phase":"evaluation","step":120,"loss":null,"losses":{"gpt.loss.0":null},"microbatches":{"gpt.loss.0":[3.5,1.5]},"counts":{"gpt.loss.0":2},"samples":4,)"
+      R"({"schema":1,"phase":"evaluation","after":0,"step":120,"loss":null,"losses":{"gpt.loss.0":null},"microbatches":{"gpt.loss.0":[3.5,1.5]},"counts":{"gpt.loss.0":2},"samples":4,)"
       R"("seconds":0.5,"tokens_per_second":9876,"peak_bytes":[]})");
 }
 

@@ -138,6 +138,8 @@ TEST(Completion, EachChoiceIsTaken) {
         std::vector<std::string> words{command.name, option.name, std::string(choice), "-o", "d"};
         if (command.command != tools::Command::build) words.resize(3);
         for (std::size_t i = 0; i < command.least_words; ++i) words.emplace_back("x");
+        if (std::string_view(option.name) == "--only")
+          words.insert(words.end(), {"--resume", "d"});
         tools::Arguments arguments;
         std::string error;
         EXPECT_TRUE(tools::parse_arguments(words, arguments, error))

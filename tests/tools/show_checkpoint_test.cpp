@@ -10,6 +10,7 @@
 
 #include "llvm/Support/JSON.h"
 #include "runtime/checkpoint/manifest.h"
+#include "runtime/checkpoint/piece_sums.h"
 #include "runtime/checkpoint/safetensors.h"
 #include "tests/support/golden.h"
 #include "tests/support/temporary_folder.h"
@@ -28,7 +29,7 @@ class ShowCheckpoint : public testing::Test {
  protected:
   std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
 
-  /// Writes a checkpoint with these tensors in one file. Checksums are not read.
+  /// Writes a checkpoint with these tensors in one file.
   void write(const std::string& name, std::vector<StoredTensor> tensors,
              const std::string& train = "t") {
     runtime::lay_out(tensors);
@@ -38,8 +39,9 @@ class ShowCheckpoint : public testing::Test {
     manifest.step = 3;
     manifest.train = train;
     manifest.files.push_back({"model.safetensors", file.size(), {}});
-    manifest.files[0].crc32.resize((file.size() + runtime::kCheckedBytes - 1) /
-                                   runtime::kCheckedBytes);
+    std::vector<runtime::PartSum> sums;
+    runtime::add_sums(0, 0, file.data(), file.size(), sums);
+    ASSERT_TRUE(runtime::combine_sums(sums, manifest.files));
     folder_.write(name + "/model.safetensors", file);
     folder_.write(name + "/manifest.json", runtime::manifest_json(manifest));
   }
@@ -57,7 +59,7 @@ TEST_F(ShowCheckpoint, NamesDoNotReachTheTerminalAsTheyAre) {
   const std::string name = "a\x1b[2J\nb", long_name(1000, 'n');
   write("run/step-3", {{name, StoredType::f32, {2}}, {long_name, StoredType::i64, {}}}, "t\x07");
   const ToolResult text = show("run");
-  EXPECT_EQ(text.exit_code, 0) << text.err;
+  ASSERT_EQ(text.exit_code, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("\na\\x1b[2J\\x0ab "));
   EXPECT_THAT(text.out, HasSubstr("\ntrain      t\\x07\n"));
   EXPECT_THAT(text.out, HasSubstr("nnn...  "));
