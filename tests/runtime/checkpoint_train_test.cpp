@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -244,6 +245,7 @@ TEST(CheckpointTrain, AKilledRunLeavesCompleteCheckpoints) {
   const TemporaryFolder folder;
   Random random(1);
   std::uint64_t last = 0;
+  std::size_t before = 2;
   for (int kills = 0; kills < kKills; ++kills) {
     const pid_t child = fork();
     ASSERT_GE(child, 0);
@@ -261,8 +263,9 @@ TEST(CheckpointTrain, AKilledRunLeavesCompleteCheckpoints) {
     const Steps steps = complete_steps(folder.path());
     ASSERT_FALSE(steps.empty());
     ASSERT_GT(steps.back(), last);
-    // Three, if it was killed before it could remove the oldest.
-    ASSERT_LE(steps.size(), 3u);
+    // One more, if it was killed before it could remove the oldest.
+    ASSERT_LE(steps.size(), before + 1);
+    before = std::max<std::size_t>(2, steps.size());
     for (const std::uint64_t step : steps)
       expect_state_after(folder.path() / step_folder(step), step);
     if (HasFailure()) return;
