@@ -134,8 +134,7 @@ std::unique_ptr<CudaDevice> open_cuda(Session& session, runtime::ProcessGroup* g
                   : !arguments.trace.empty() || !arguments.profile.empty()
                       ? "--trace or --profile"
                       : "neither --reference nor --trace nor --profile";
-  // Without a folder a process would write no part of a checkpoint.
-  device->asked += arguments.out_folder.empty() ? ", without --out" : ", with --out";
+  device->checkpoints = arguments.out_folder.empty() ? "none, without --out" : "in a folder";
   device->machine = session.console().cuda;
   if (device->machine == nullptr) {
     device->own = std::make_unique<ThisMachine>(session.console().environment);
@@ -165,7 +164,7 @@ namespace {
 /// as this process runs it.
 std::vector<std::pair<std::string, std::string>> facts_of(const PiperJob& job,
                                                           const PiperJob& own,
-                                                          const std::string& asked) {
+                                                          const CudaDevice& device) {
   std::string programs, held_out;
   for (std::uint32_t r = 0; r < job.num_ranks; ++r) {
     programs += std::string(job.ranks[r].program->hash) + "\n";
@@ -175,7 +174,8 @@ std::vector<std::pair<std::string, std::string>> facts_of(const PiperJob& job,
   const auto short_digest = [](const std::string& text) {
     return text.empty() ? "none" : backend::digest(text).substr(0, 12);
   };
-  return {{"options", asked},
+  return {{"options", device.asked},
+          {"checkpoints", device.checkpoints},
           {"programs", short_digest(programs)},
           {"programs for held-out data", short_digest(held_out)},
           {"first step", std::to_string(own.first_step)},
@@ -198,7 +198,7 @@ std::unique_ptr<runtime::Executor> make_own_executor(CudaDevice& device, const b
   runtime::Processes processes;
   std::size_t first = 0;
   if (device.group != nullptr) {
-    if (auto differs = device.group->agree(facts_of(job.tables(), tables, device.asked))) {
+    if (auto differs = device.group->agree(facts_of(job.tables(), tables, device))) {
       failure = std::move(*differs);
       return nullptr;
     }

@@ -38,6 +38,8 @@ struct CudaDevice {
   std::string name;
   // Options of the command line that all processes share.
   std::string asked = {};
+  // Whether a process writes its part of checkpoints: all or none.
+  std::string checkpoints = {};
   runtime::ProcessGroup* group = nullptr;  // null: all ranks run on this GPU
   // With a group, until an executor has it; the next one opens it again.
   std::unique_ptr<runtime::cuda::Nccl> nccl;
