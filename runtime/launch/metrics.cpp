@@ -1,15 +1,8 @@
 #include "runtime/launch/metrics.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <filesystem>
-#include <system_error>
+#include <cstdio>
 
 #include "runtime/checkpoint/json.h"
 
@@ -27,14 +20,6 @@ void append_per_loss(std::string& out, std::span<const std::string> names, const
   }
   out += '}';
 }
-
-Failure unwritable(const std::string& path, const std::string& lost, const std::string& reason) {
-  return {.code = kOutputUnwritable,
-          .message = "cannot write `" + path + "`: " + reason + "; " + lost,
-          .hint = "give `--out` a folder that can be written, on a disk with space left"};
-}
-
-std::string metrics_path(const std::string& out_folder) { return out_folder + "/metrics.jsonl"; }
 
 std::string short_count(double value) {
   const char* const units[] = {"", " k", " M", " G"};
@@ -104,70 +89,20 @@ std::string metrics_json(const StepRecord& step, std::span<const std::string> lo
   return out + "]}";
 }
 
-std::optional<Failure> keep_earlier_metrics(const std::string& out_folder, std::string& kept) {
-  kept.clear();
-  const std::string path = metrics_path(out_folder);
-  struct stat status{};
-  if (stat(path.c_str(), &status) != 0)
-    return errno == ENOENT
-               ? std::nullopt
-               : std::optional(unwritable(path, "no metrics would be kept", std::strerror(errno)));
-  if (!S_ISREG(status.st_mode)) {
-    Failure failure = unwritable(path, "no metrics would be kept", "it is no plain file");
-    failure.hint = "remove it, or give `--out` another folder";
-    return failure;
-  }
-  // A link is moved like a file; an empty file is not kept.
-  for (unsigned number = 1; status.st_size > 0; ++number) {
-    const std::string aside = out_folder + "/metrics." + std::to_string(number) + ".jsonl";
-    struct stat taken{};
-    if (lstat(aside.c_str(), &taken) == 0) continue;
-    if (rename(path.c_str(), aside.c_str()) != 0)
-      return unwritable(aside, "the metrics of the run before would be lost", std::strerror(errno));
-    kept = aside;
-    return std::nullopt;
-  }
-  if (unlink(path.c_str()) != 0)
-    return unwritable(path, "no metrics would be kept", std::strerror(errno));
-  return std::nullopt;
-}
-
-MetricsFile::~MetricsFile() {
-  if (file_ >= 0) close(file_);
-}
-
 std::optional<Failure> MetricsFile::open(const std::string& out_folder,
                                          std::vector<std::string> loss_names,
                                          std::vector<std::uint64_t> peak_bytes, bool append) {
   loss_names_ = std::move(loss_names);
   peak_bytes_ = std::move(peak_bytes);
-  std::error_code error;
-  std::filesystem::create_directories(out_folder, error);
-  if (error) return unwritable(out_folder, "no metrics would be kept", error.message());
-  path_ = metrics_path(out_folder);
-  file_ =
-      ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (append ? O_APPEND : O_EXCL), 0644);
-  if (file_ < 0) return unwritable(path_, "no metrics would be kept", std::strerror(errno));
-  return std::nullopt;
+  constexpr const char* kNoneKept = "no metrics would be kept";
+  if (auto failure = make_log_folder(out_folder, kNoneKept)) return failure;
+  return file_.open(out_folder + "/metrics.jsonl",
+                    append ? LogFile::Begin::after_those : LogFile::Begin::fresh, kNoneKept);
 }
 
 std::optional<Failure> MetricsFile::write(const StepRecord& step, std::uint64_t after) {
-  const std::string line = metrics_json(step, loss_names_, peak_bytes_, after) + '\n';
-  for (std::size_t written = 0; written < line.size();) {
-    const ssize_t count = ::write(file_, line.data() + written, line.size() - written);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) {
-      const std::string reason = count < 0 ? std::strerror(errno) : "nothing was taken";
-      // Half a line is not JSON.
-      [[maybe_unused]] const int cut =
-          ftruncate(file_, lseek(file_, 0, SEEK_CUR) - static_cast<off_t>(written));
-      return unwritable(path_,
-                        "the metrics from step `" + std::to_string(step.step + 1) + "` on are lost",
-                        reason);
-    }
-    written += static_cast<std::size_t>(count);
-  }
-  return std::nullopt;
+  return file_.write(metrics_json(step, loss_names_, peak_bytes_, after) + '\n',
+                     "the metrics from step `" + std::to_string(step.step + 1) + "` on are lost");
 }
 
 ProgressLine::ProgressLine(Write write, Columns columns, std::string memory)

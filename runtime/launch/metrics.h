@@ -25,6 +25,8 @@
 #include <vector>
 
 #include "runtime/executor/executor.h"
+#include "runtime/launch/log_file.h"
+#include "runtime/launch/step_log.h"
 
 namespace piper::runtime {
 
@@ -33,35 +35,31 @@ namespace piper::runtime {
 std::string metrics_json(const StepRecord& step, std::span<const std::string> loss_names,
                          std::span<const std::uint64_t> peak_bytes, std::uint64_t after = 0);
 
-/// Removes the lines of OUT/metrics.jsonl that belong to later steps than the first `steps`, which
-/// a resumed run repeats. No other process may write to the folder.
+/// Removes from OUT/metrics.jsonl and OUT/metrics.csv the lines that belong to later steps than the
+/// first `steps`, which a resumed run repeats. No other process may write to the folder.
 std::optional<Failure> trim_metrics(const std::string& out_folder, std::uint64_t steps);
 
-/// Moves the metrics of an earlier run to OUT/metrics.1.jsonl, or the first number that is free, so
-/// that none are lost. No other process may write to the folder. `kept_as` is their new name, empty
-/// when there were none.
+/// Moves the metrics of an earlier run aside, so that none are lost: OUT/metrics.jsonl to
+/// OUT/metrics.1.jsonl, OUT/metrics.csv to OUT/metrics.1.csv, and OUT/tensorboard, if it has event
+/// files, to OUT/tensorboard.1, or the first number that is free for all three. No other process
+/// may write to the folder. `kept_as` are their new names, as in `A, B and C`; empty when there were
+/// none.
 std::optional<Failure> keep_earlier_metrics(const std::string& out_folder, std::string& kept_as);
 
-class MetricsFile {
+class MetricsFile : public StepLog {
  public:
-  MetricsFile() = default;
-  MetricsFile(const MetricsFile&) = delete;
-  MetricsFile& operator=(const MetricsFile&) = delete;
-  ~MetricsFile();
-
   /// Makes the folder and OUT/metrics.jsonl, which must not exist unless this run's lines are to
   /// follow those in it (`append`).
   std::optional<Failure> open(const std::string& out_folder, std::vector<std::string> loss_names,
                               std::vector<std::uint64_t> peak_bytes, bool append = false);
-  /// Writes a line through to the system; the failure names the first step whose metrics are
-  /// missing.
-  std::optional<Failure> write(const StepRecord& step, std::uint64_t after = 0);
+  std::optional<Failure> write(const StepRecord& step, std::uint64_t after = 0) override;
+  /// Writes nothing: the file has the batches of an evaluation.
+  std::optional<Failure> write_held_out(std::uint64_t, double) override { return std::nullopt; }
 
  private:
-  std::string path_;
+  LogFile file_;
   std::vector<std::string> loss_names_;
   std::vector<std::uint64_t> peak_bytes_;
-  int file_ = -1;
 };
 
 /// One line that is rewritten on a terminal, or a line every few seconds elsewhere:

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <numeric>
 
 #include "runtime/checkpoint/checkpoint_writer.h"
 #include "runtime/checkpoint/run_facts.h"
+#include "runtime/launch/csv_log.h"
+#include "runtime/launch/tensorboard_log.h"
 
 namespace piper::runtime {
 
@@ -40,8 +43,9 @@ class Training {
       : executor_(executor),
         job_(job),
         options_(options),
-        line_(options.write ? options.write : [](const std::string&) {}, options.columns,
-              options.memory),
+        line_(
+            options.write ? options.write : [](const std::string&) {}, options.columns,
+            options.memory),
         first_(executor.next_step()) {
     const std::uint64_t end = job.first_step + job.steps;
     end_ = options.steps ? first_ + options.steps : std::max(first_, end);
@@ -58,7 +62,6 @@ class Training {
   }
 
  private:
-  bool keeps_metrics() const { return !options_.out_folder.empty(); }
   /// Whether there is a failure: the first one is the result.
   bool keep(std::optional<Failure> failure) {
     if (failure && !result_.failure) {
@@ -70,17 +73,48 @@ class Training {
 
   std::optional<Failure> open() {
     if (!options_.checkpoint_folder.empty())
-      writer_.emplace(executor_.state_memory(),
-                      CheckpointOptions{.out_folder = options_.checkpoint_folder,
-                                        .keep = job_.checkpoint_keep,
-                                        .run = facts_of(executor_.state_memory(),
-                                                        executor_.data_identity()),
-                                        .further_updates = job_.optimizer.further_updates});
-    if (!keeps_metrics()) return std::nullopt;
+      writer_.emplace(
+          executor_.state_memory(),
+          CheckpointOptions{.out_folder = options_.checkpoint_folder,
+                            .keep = job_.checkpoint_keep,
+                            .run = facts_of(executor_.state_memory(), executor_.data_identity()),
+                            .further_updates = job_.optimizer.further_updates});
+    return options_.out_folder.empty() ? std::nullopt : open_logs();
+  }
+
+  std::optional<Failure> open_logs() {
+    const std::string& folder = options_.out_folder;
+    const bool goes_on = options_.resumed || first_ > job_.first_step;
     std::vector<std::string> names;
     for (std::uint32_t i = 0; i < job_.num_losses; ++i) names.emplace_back(job_.losses[i].name);
-    return metrics_.open(options_.out_folder, std::move(names), executor_.arena_bytes(),
-                         options_.resumed || first_ > job_.first_step);
+    if (auto failure = add_log<MetricsFile>(folder, names, executor_.arena_bytes(), goes_on))
+      return failure;
+    if (options_.log_csv) {
+      const std::string unit = throughput(job_, 0, 0).unit();
+      const auto begin = goes_on ? LogFile::Begin::after_those : LogFile::Begin::fresh;
+      if (auto failure = add_log<CsvLog>(folder, names, unit, begin)) return failure;
+    }
+    if (!options_.log_tensorboard) return std::nullopt;
+    return add_log<TensorboardLog>(folder, names, goes_on ? std::optional(first_) : std::nullopt);
+  }
+
+  template <typename Log, typename... Values>
+  std::optional<Failure> add_log(const Values&... values) {
+    auto log = std::make_unique<Log>();
+    auto failure = log->open(values...);
+    logs_.push_back(std::move(log));
+    return failure;
+  }
+
+  /// Writes to all logs: a failure of one loses no record of the others.
+  template <typename Write>
+  std::optional<Failure> write_logs(const Write& write) {
+    std::optional<Failure> first;
+    for (const auto& log : logs_) {
+      auto failure = write(*log);
+      if (!first) first = std::move(failure);
+    }
+    return first;
   }
 
   /// Steps up to the next checkpoint or evaluation, one run after the other.
@@ -88,9 +122,9 @@ class Training {
     for (std::uint64_t step = first_; step < end_ && result_.ended == Ended::finished;) {
       const std::uint64_t stop = std::min(next_multiple(step, job_.checkpoint_every, end_),
                                           next_multiple(step, evaluate_every(), end_));
-      const RunResult run = executor_.run(
-          Phase::training, stop - step,
-          [&](const StepRecord& record) { return take_step(record, step - first_); });
+      const RunResult run =
+          executor_.run(Phase::training, stop - step,
+                        [&](const StepRecord& record) { return take_step(record, step - first_); });
       step = executor_.next_step();
       result_.ended = run.ended;
       if (keep(run.failure)) return;
@@ -134,24 +168,26 @@ class Training {
     shown.local_step += before;
     shown.steps = end_ - first_;
     line_.show(shown);
-    return keeps_metrics() ? metrics_.write(record) : std::nullopt;
+    return write_logs([&](StepLog& log) { return log.write(record); });
   }
 
   std::optional<double> evaluate() {
     LossOverBatches held_out;
     const std::uint64_t step = executor_.next_step();
-    RunResult run = executor_.run(Phase::evaluation, executor_.evaluation_steps(),
-                                  [&](const StepRecord& record) -> std::optional<Failure> {
-                                    held_out.add(record);
-                                    line_.show(record);
-                                    return keeps_metrics() ? metrics_.write(record, step)
-                                                           : std::nullopt;
-                                  });
+    RunResult run =
+        executor_.run(Phase::evaluation, executor_.evaluation_steps(),
+                      [&](const StepRecord& record) -> std::optional<Failure> {
+                        held_out.add(record);
+                        line_.show(record);
+                        return write_logs([&](StepLog& log) { return log.write(record, step); });
+                      });
     line_.finish();
     result_.ended = run.ended;
     if (keep(std::move(run.failure)) || run.ended != Ended::finished) return std::nullopt;
     const double loss = held_out.value();
     result_.held_out_losses.push_back({step, loss});
+    if (keep(write_logs([&](StepLog& log) { return log.write_held_out(step, loss); })))
+      return std::nullopt;
     if (options_.write && step < end_) {
       char text[96];
       std::snprintf(text, sizeof text, "step %llu: held-out loss %.4f\n",
@@ -165,7 +201,7 @@ class Training {
   const PiperJob& job_;
   const TrainOptions& options_;
   ProgressLine line_;
-  MetricsFile metrics_;
+  std::vector<std::unique_ptr<StepLog>> logs_;
   std::optional<CheckpointWriter> writer_;
   const std::uint64_t first_;
   std::uint64_t end_ = 0;

@@ -27,6 +27,8 @@ struct TrainOptions {
   std::string checkpoint_folder = {};
   // Metrics follow those of the run that is resumed.
   bool resumed = false;
+  // Logs beside metrics.jsonl: metrics.csv, and event files in the folder `tensorboard`.
+  bool log_csv = false, log_tensorboard = false;
   ProgressLine::Write write = {};      // shows progress; empty: none
   ProgressLine::Columns columns = {};  // of the terminal that shows it; none: no terminal
   std::string memory = {};             // memory of the devices, as progress shows it

@@ -13,25 +13,6 @@
 namespace piper::runtime {
 namespace {
 
-// Rank 0 evaluates its values: the loss of held-out step s is 2 * s + 1.
-void add_evaluation(HandJob& job) {
-  HandProgram& first = job.evaluation(0);
-  // The state of the training program: two values, each on its own cache line.
-  first.allocate<double>(1);
-  first.allocate<double>(1);
-  first.end_state();
-  const std::uint64_t value = first.allocate<double>(1);
-  first.compute("report", {}, [=](Step& step) {
-    *step.at<double>(value) =
-        (2.0 * static_cast<double>(step.rank->global_step) + 1) * kMicrobatches * kWidth;
-    step.api->report(step.rank, 0, step.at<double>(value), 1);
-    return 0;
-  });
-  job.evaluation(1).compute("nothing", {}, [](Step&) { return 0; });
-  job.tables().held_out = {
-      .kind = 2, .path = nullptr, .batch = 8, .seq = 0, .classes = 0, .batches = 0, .where = {}};
-}
-
 std::vector<std::string> lines_of(const std::filesystem::path& path) {
   std::ifstream in(path);
   std::vector<std::string> lines;

@@ -21,6 +21,9 @@ void add_pipeline(HandJob& job);
 /// The losses of `steps` steps of that pipeline, computed in one loop; moves w on.
 std::vector<double> expected_losses(std::uint64_t steps, double& w, std::uint64_t first = 0);
 
+/// Adds an evaluation program to that pipeline: the loss of held-out step s, from 0, is 2 * s + 1.
+void add_evaluation(HandJob& job);
+
 /// Creates an executor on the CPU; expects success.
 std::unique_ptr<Executor> create(const PiperJob& job, const ExecutorOptions& options = {},
                                  const CpuOptions& cpu = {});

@@ -109,7 +109,7 @@ LOCALS = {
     "frontend": 234,
     "ir": 111,
     "passes": 151,
-    "runtime": 133,
+    "runtime": 132,
     "tests": 495,
 }
 
