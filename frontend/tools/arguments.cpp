@@ -186,6 +186,9 @@ constexpr OptionRow kOptions[] = {
     {"--only", "PART", "",
      "of --resume: weights, to begin a new training with the parameters alone",
      bit(Command::train)},
+    {"--log", "KIND", "",
+     "csv or tensorboard, or both, each after its own --log: the numbers of every step as DIR/metrics.csv, or as event files in DIR/tensorboard",
+     bit(Command::train)},
     {"--trace", "FILE", "",
      "write when the last step's actions ran, beside the plan: a trace for ui.perfetto.dev, or a page if FILE ends in .html",
      bit(Command::train)},
@@ -279,6 +282,10 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     if (value != "weights")
       return "`--only " + value + "` is no part of a checkpoint: write `--only weights`";
     arguments.only = value;
+  } else if (name == "--log") {
+    if (!one_of(value, {"csv", "tensorboard"}))
+      return "`--log " + value + "` is no log: write `--log csv` or `--log tensorboard`";
+    (value == "csv" ? arguments.log_csv : arguments.log_tensorboard) = true;
   } else if (name == "--script") {
     arguments.script = value;
   } else if (name == "--trace") {
@@ -350,6 +357,11 @@ std::string wrong_use(const CommandRow& command, const Arguments& arguments) {
     return "`--trace` is of a training run: leave out `--reference`";
   if (arguments.reference && !arguments.profile.empty())
     return "`--profile` is of a training run: leave out `--reference`";
+  const bool logs = arguments.log_csv || arguments.log_tensorboard;
+  if (arguments.reference && logs) return "`--log` is of a training run: leave out `--reference`";
+  const bool in_resumed_run = !arguments.resume.empty() && arguments.only.empty();
+  if (logs && arguments.out_folder.empty() && !in_resumed_run)
+    return "`--log` writes into the folder of the run: write `--out DIR`, too";
   if (!arguments.trace.empty() && arguments.trace == arguments.profile)
     return "`--trace` and `--profile` name one file: give each its own";
   const bool page = arguments.command == Command::compare && arguments.format == "html";

@@ -53,6 +53,8 @@ struct Arguments {
   std::string resume, only;                      // --resume, --only
   std::string trace, profile;                    // --trace, --profile
   std::string script;                            // --script
+  bool log_csv = false;                          // --log csv
+  bool log_tensorboard = false;                  // --log tensorboard
   bool locations = false;                        // --locations
   bool bodies = false;                           // --bodies
   bool reference = false;                        // --reference

@@ -21,6 +21,7 @@ std::vector<std::string_view> choices_of(const OptionRow& option) {
   if (name == "--device") return {"cpu", "cuda"};
   if (name == "--transport") return {"local"};
   if (name == "--only") return {"weights"};
+  if (name == "--log") return {"csv", "tensorboard"};
   return {};
 }
 

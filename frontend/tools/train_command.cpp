@@ -279,6 +279,8 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
   if (prints) options.out_folder = session.arguments().out_folder;
   options.checkpoint_folder = session.arguments().out_folder;
   options.resumed = resumed != nullptr && resumed->continues();
+  options.log_csv = session.arguments().log_csv;
+  options.log_tensorboard = session.arguments().log_tensorboard;
   options.columns = console.columns;
   options.memory = largest_arena(made->training);
   if (prints)

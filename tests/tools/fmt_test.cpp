@@ -114,10 +114,10 @@ TEST(Completion, ShellsCompleteCommandsAndOptions) {
       folder,
       "exec bash -c '" + asks +
           "ask piper exp; ask piper train --ref; ask piper check a; ask piper show gr; ask piper show grid zb; "
-          "ask piper show grid --format pe; ask piper show grid --format = js; ask piper show --format svg ti; ask piper help sh; ask piper explain dual_pipe_; ask piper show ch; ask piper train --only w' \"$0\"");
+          "ask piper show grid --format pe; ask piper show grid --format = js; ask piper show --format svg ti; ask piper help sh; ask piper explain dual_pipe_; ask piper show ch; ask piper train --only w; ask piper train --log t' \"$0\"");
   EXPECT_EQ(
       result.out,
-      "explain\n--reference\na.pipe\ngraph grid\nzb_h1 zbv\nperfetto\njson\ntimeline\nshow\ndual_pipe_v\ncheckpoint\nweights\n")
+      "explain\n--reference\na.pipe\ngraph grid\nzb_h1 zbv\nperfetto\njson\ntimeline\nshow\ndual_pipe_v\ncheckpoint\nweights\ntensorboard\n")
       << result.err;
   EXPECT_EQ(shell(folder, "\"$0\" completion tcsh").exit_code, 2);
   const ProcessResult fish = shell(folder, "\"$0\" completion fish");

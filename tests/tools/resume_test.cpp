@@ -119,6 +119,36 @@ TEST_F(Resume, TheCommandLineNamesACheckpoint) {
   }
 }
 
+/// Repeated steps leave the table; TensorBoard gets an event file per run, in order.
+TEST_F(Resume, LogsGoOn) {
+  const std::string both = " --log csv --log=tensorboard --log csv";
+  ASSERT_EQ(train("tiny.pipe --out logs --steps 2" + both).exit_code, 0);
+  for (const char* const from : {"logs", "logs:2"}) {
+    const ProcessResult run = train("tiny.pipe --resume " + (from + both));
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    std::istringstream table(read("logs/metrics.csv"));
+    std::vector<std::string> steps;
+    for (std::string line; std::getline(table, line);)
+      steps.push_back(line.substr(0, line.find(',')));
+    EXPECT_EQ(steps, (std::vector<std::string>{"step", "1", "2", "3"}));
+  }
+  EXPECT_EQ(names_in("logs/tensorboard").size(), 3u);
+  for (const std::string& name : names_in("logs/tensorboard"))
+    EXPECT_THAT(read("logs/tensorboard/" + name), HasSubstr("brain.Event:2"));
+  const ProcessResult next = train("tiny.pipe --out logs --log csv");
+  EXPECT_EQ(next.exit_code, 0) << next.err;
+  EXPECT_THAT(next.out, HasSubstr("the metrics of the run before are kept in logs/metrics.1.jsonl, "
+                                  "logs/metrics.1.csv and logs/tensorboard.1\n"));
+  EXPECT_EQ(names_in("logs/tensorboard.1").size(), 3u);
+  EXPECT_FALSE(fs::exists(folder_.path() / "logs/tensorboard"));
+  // Another loss has another column.
+  folder_.write("logs/metrics.csv", "step,loss,losses/other\n");
+  const ProcessResult other = train("tiny.pipe --resume logs --steps 1 --log csv");
+  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_THAT(other.err, HasSubstr("error P6012: cannot write `logs/metrics.csv`: it has other "
+                                   "columns than this run; no rows would be kept"));
+}
+
 /// Checkpoints and metrics of the steps that a run repeats are moved aside or removed.
 TEST_F(Resume, LaterStepsAreKeptAside) {
   const ProcessResult first = train("tiny.pipe --resume whole --steps 2");
