@@ -371,15 +371,40 @@ static inline uint64_t piper_attend_workspace(const PiperAttend* call) {
 // ---- the job of one process
 // ---------------------------------------------------------------------------------------
 
+typedef enum PiperDataKind {
+  PIPER_NO_DATA = 0,
+  PIPER_BYTES = 1,
+  PIPER_SYNTHETIC = 2,
+  PIPER_ARRAYS = 3,
+  PIPER_TOKENS = 4
+} PiperDataKind;
+
+// The type of ids in a file without a header; BY_FILE: the header says it, or it is u16.
+typedef enum PiperTokenType {
+  PIPER_TOKENS_BY_FILE = 0,
+  PIPER_TOKENS_U8 = 1,
+  PIPER_TOKENS_U16 = 2,
+  PIPER_TOKENS_U32 = 3,
+  PIPER_TOKENS_I32 = 4
+} PiperTokenType;
+
+// The order of training samples.
+typedef enum PiperSampling {
+  PIPER_REPLACEMENT = 0,  // each sample is drawn by itself
+  PIPER_EPOCH = 1         // each sample once per epoch
+} PiperSampling;
+
 typedef struct PiperData {
-  uint32_t kind;     // 0 none, 1 bytes, 2 synthetic, 3 arrays
-  const char* path;  // bytes: a file, or a folder; arrays: a file
+  uint32_t kind;     // PiperDataKind
+  const char* path;  // bytes, tokens: a file, or a folder; arrays: a file
   int64_t batch;
-  int64_t seq;      // bytes: window length
+  int64_t seq;      // bytes, tokens: window length
   int64_t classes;  // synthetic: integers in [0, classes)
   // held-out data: at most this number, spread evenly; 0: all of them (synthetic: one).
   int64_t batches;
   PiperActionInfo where;  // the `data` line
+  uint32_t sampling;      // PiperSampling; bytes, tokens and arrays in training
+  uint32_t token_type;    // PiperTokenType; tokens
 } PiperData;
 
 typedef struct PiperOptimizer {

@@ -49,6 +49,8 @@ enum FailureCode : std::uint32_t {
   kCheckpointUnreadable = 6042,  // a file of a checkpoint is damaged or cannot be read
   kCheckpointDiffers = 6043,     // a checkpoint of another model or training
   kCheckpointMissing = 6044,     // there is no such complete checkpoint
+  kDataDamaged = 6060,           // a file of tokens or arrays contradicts its header, or its format
+  kDataChanged = 6061,           // a data file changed while the run reads it
 };
 
 /// The action that failed and the line it came from; `line` 0: no place.

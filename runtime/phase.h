@@ -22,4 +22,9 @@ inline PiperRank in_phase(const PiperJobRank& rank, Phase phase) {
   return rank_state;
 }
 
+/// The `data` line of a phase.
+inline const PiperSourceLocation& data_line(const PiperJob& job, Phase phase) {
+  return (phase == Phase::training ? job.data : job.held_out).where.place;
+}
+
 }  // namespace piper::runtime

@@ -438,7 +438,8 @@ struct SequentialRun::State : RankMemory {
         case NodeKind::load: {
           std::uint64_t first = 0, count = 0;
           samples_of(node, r, first, count);
-          host.load(node.subject.input().value(), steps, first, count, output(id, 0, r));
+          if (!host.load(node.subject.input().value(), steps, first, count, output(id, 0, r)))
+            return false;
           break;
         }
         case NodeKind::count: count(id, node, r); break;

@@ -27,8 +27,9 @@ namespace piper::backend {
 struct SequentialHost {
   const PiperApi* api = nullptr;  // gemm, attend, attend_grad and fail are called
   void* runtime = nullptr;        // PiperRank::runtime of these calls
-  /// Writes samples [first, first + samples) of a step of model input `input`.
-  std::function<void(std::uint32_t input, std::uint64_t step, std::uint64_t first,
+  /// Writes samples [first, first + samples) of a step of model input `input`; false if they cannot
+  /// be read.
+  std::function<bool(std::uint32_t input, std::uint64_t step, std::uint64_t first,
                      std::uint64_t samples, void* to)>
       load;
 };
@@ -45,7 +46,7 @@ class SequentialRun {
   std::span<const PiperParam> params() const;
   unsigned char* state();
 
-  /// Runs the next step; false if a call failed (the reason was passed to api->fail).
+  /// Runs the next step; false if a call failed (the reason was passed to api->fail) or a load did.
   bool step(const PiperScalars& scalars);
 
   /// Loss sums per loss and microbatch of the last step, as reported, and the gradient norm.

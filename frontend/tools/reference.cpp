@@ -241,8 +241,12 @@ Comparison against_sequential(Session& session, Session::Subject& subject,
   backend::SequentialHost host;
   host.api = &runtime::DirectCalls::api();
   host.runtime = &direct;
+  std::optional<runtime::Failure> unread;  // data that could not be read
   host.load = [&](std::uint32_t input, std::uint64_t step, std::uint64_t first,
-                  std::uint64_t samples, void* to) { data->load(input, step, first, samples, to); };
+                  std::uint64_t samples, void* to) {
+    unread = data->load(input, step, first, samples, to);
+    return !unread;
+  };
   backend::SequentialRun run(train->training, std::move(host), job.seed);
   PiperProgram state{};
   state.params = run.params().data();
@@ -256,6 +260,11 @@ Comparison against_sequential(Session& session, Session::Subject& subject,
     comparison.ended = run_step(session, *train, losses);
     if (comparison.ended != runtime::Ended::finished) return comparison;
     if (!run.step(runtime::scalars_of_step(job.optimizer, static_cast<std::uint64_t>(step)))) {
+      if (unread) {
+        unread->place = runtime::location_of({}, job.data.where.place);
+        report_failure(session, *unread, subject.lowered.strategy.settings.loc);
+        return {};
+      }
       session.sink().report(Code::reference_failed, subject.lowered.strategy.settings.loc,
                             "the one-device run failed: {}", direct.failure());
       return {};

@@ -9,9 +9,9 @@
 #include "ir/tensor/sample_coupling.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cpu/device_limit.h"
+#include "runtime/data/array_file.h"
 #include "runtime/data/file_text.h"
 #include "runtime/data/step_data.h"
-#include "runtime/data/table.h"
 #include "runtime/device/product_choice.h"
 #include "runtime/trace/flight.h"
 
@@ -66,8 +66,8 @@ std::optional<std::uint64_t> read_arrays(Session& session, const tensor::Graph& 
     inputs.push_back({session.context().text(input.name), numbers, !tensor::is_floating(type.dtype),
                       tensor::wide(type.dtype) == tensor::DType::f32});
   }
-  const auto table = session.texts().table(data.path, inputs, failure);
-  return table ? std::optional(table->rows) : std::nullopt;
+  const auto arrays = session.texts().arrays(data.path, inputs, failure);
+  return arrays ? std::optional(arrays->rows) : std::nullopt;
 }
 
 bool batches_fit(Session& session, const lower::Lowered& lowered, const directive::Data& data,

@@ -67,10 +67,12 @@ int api_fail(PiperRank* rank, std::uint32_t action, const PiperSourceLocation* w
                  std::string(message) + ": `" + std::to_string(value) + "`", {}, where);
 }
 
-int api_load(PiperRank* rank, std::uint32_t, std::uint32_t input, std::uint64_t first,
+int api_load(PiperRank* rank, std::uint32_t action, std::uint32_t input, std::uint64_t first,
              std::uint64_t samples, void* to) {
   RunState& run = *local(rank).run;
-  run.data->load(input, rank->global_step, first, samples, to);
+  if (auto failure = run.data->load(input, rank->global_step, first, samples, to))
+    return fail_at(local(rank), action, failure->code, std::move(failure->message),
+                   std::move(failure->hint), &data_line(*run.job, run.phase));
   return run.cancelled.load(std::memory_order_relaxed);
 }
 

@@ -63,6 +63,7 @@ inline constexpr std::size_t kEndSlots = 3;
 /// Data that the host writes to the memory from which a step's copies read.
 struct StagedLoad {
   std::uint32_t input = 0;
+  std::uint32_t action = 0;
   std::uint64_t first = 0, samples = 0;
   std::uint64_t offset = 0;  // from the start of a step's part of host memory
 };
@@ -212,6 +213,10 @@ std::optional<Failure> set_up(Gpu& gpu, const GpuPrograms& programs, const std::
 void capture_steps(Gpu& gpu, const std::function<bool(std::uint64_t step)>& enqueue);
 /// Enqueues a captured step; its data and scalars lie in host memory. False after a failure.
 bool launch_step(Gpu& gpu, std::uint64_t step);
+
+/// Writes the data of a load for a step of the run; false if it cannot be read, and then there is a
+/// failure.
+bool load_staged(GpuRank& rank, const StagedLoad& load, std::uint64_t step);
 
 /// The functions that roles call.
 PiperDevice device_of(GpuRank& rank);

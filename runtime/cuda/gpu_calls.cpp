@@ -197,14 +197,14 @@ int call_load(PiperDevice* device, PiperRank* active, std::uint32_t stream, std:
               std::uint32_t input, std::uint64_t first, std::uint64_t samples, std::uint64_t to) {
   GpuRank& rank = of(device);
   Gpu& gpu = *rank.gpu;
-  const StagedLoad staged{input, first, samples, rank.staged_loads + rank.loaded};
+  const StagedLoad staged{input, action, first, samples, rank.staged_loads + rank.loaded};
   unsigned char* const from = rank.step_staging(active->step) + staged.offset;
   const std::uint64_t bytes = samples * sample_bytes(*piper_input(&gpu.job, input));
   rank.loaded += aligned(bytes);
   if (gpu.capturing) {
     rank.program().loads.push_back(staged);
-  } else {
-    gpu.data->load(input, active->global_step, first, samples, from);
+  } else if (!load_staged(rank, staged, active->step)) {
+    return 1;
   }
   return gpu.done(gpu.driver->copy(cuda_stream_of_call(rank, stream), rank.arena + to, from, bytes),
                   "cuMemcpyAsync", &rank, action)

@@ -62,6 +62,16 @@ void capture_steps(Gpu& gpu, const std::function<bool(std::uint64_t step)>& enqu
   gpu.join_streams();
 }
 
+bool load_staged(GpuRank& rank, const StagedLoad& load, std::uint64_t step) {
+  Gpu& gpu = *rank.gpu;
+  auto failure = gpu.data->load(load.input, rank.active().global_step, load.first, load.samples,
+                                rank.step_staging(step) + load.offset);
+  if (!failure) return true;
+  gpu.fail_at(rank, load.action, failure->code, std::move(failure->message),
+              std::move(failure->hint), &data_line(gpu.job, gpu.phase));
+  return false;
+}
+
 void Gpu::drop_graphs() {
   driver->drop_graphs();
   for (StepGraphs& each : graphs) each = {};
@@ -70,8 +80,7 @@ void Gpu::drop_graphs() {
 bool launch_step(Gpu& gpu, std::uint64_t step) {
   for (const auto& rank : gpu.ranks) {
     for (const StagedLoad& load : rank->program().loads) {
-      gpu.data->load(load.input, rank->active().global_step, load.first, load.samples,
-                     rank->step_staging(step) + load.offset);
+      if (!load_staged(*rank, load, step)) return false;
     }
   }
   const CudaStream origin = gpu.origin().cuda_stream;

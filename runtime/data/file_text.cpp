@@ -8,24 +8,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
 #include <new>
 #include <system_error>
 #include <utility>
 
+#include "runtime/data/data_file.h"
+
 namespace piper::runtime {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The system's text for an error, in lower case like every message.
-std::string words(std::string text) {
-  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z')
-    text[0] = static_cast<char>(text[0] - 'A' + 'a');
-  return text;
-}
-std::string words(int error) { return words(std::string(std::strerror(error))); }
 
 /// The time that a pipe may be without a writer: one that is started beside this process opens it a
 /// moment later.
@@ -67,7 +60,7 @@ class Reader {
         written = true;
         wait(-1);
       } else if (count < 0 && errno != EINTR) {
-        reason = words(errno);
+        reason = error_text(errno);
         return false;
       } else if (count == 0 && written) {
         return true;
@@ -96,7 +89,7 @@ class Reader {
 
 bool append(const std::string& path, std::uint64_t limit, Text& out, std::string& reason) {
   Reader reader(path);
-  if (!reader.good()) reason = words(errno);
+  if (!reader.good()) reason = error_text(errno);
   return reader.good() && reader.append(limit, out, reason);
 }
 
@@ -131,12 +124,13 @@ std::string no_text(const fs::directory_entry& entry) {
     case fs::file_type::socket: return "it is a socket";
     case fs::file_type::block:
     case fs::file_type::character: return "it is a device";
-    default: return words(error.message());
+    default: return error_text(error.value());
   }
 }
 
-/// The files of a text in their order.
-std::optional<std::vector<std::string>> files_of(const std::string& path, Failure& failure) {
+}  // namespace
+
+std::optional<std::vector<std::string>> files_below(const std::string& path, Failure& failure) {
   std::vector<std::string> files;
   std::error_code error;
   if (path.empty()) {
@@ -167,7 +161,7 @@ std::optional<std::vector<std::string>> files_of(const std::string& path, Failur
       files.push_back(it->path().native());
     }
   }
-  if (error) return unreadable(path, words(error.message()), failure);
+  if (error) return unreadable(path, error_text(error.value()), failure);
   if (!refused.empty()) {
     const auto& [name, reason] = *std::min_element(refused.begin(), refused.end());
     unreadable(name, reason, failure);
@@ -180,11 +174,9 @@ std::optional<std::vector<std::string>> files_of(const std::string& path, Failur
   return files;
 }
 
-}  // namespace
-
 std::optional<Text> read_text(const std::string& path, Failure& failure, std::uint64_t limit) {
   try {
-    const auto files = files_of(path, failure);
+    const auto files = files_below(path, failure);
     if (!files) return std::nullopt;
     // If the room is requested at once a text that does not fit is refused; grown bit by bit, it
     // would take the machine's memory first.
@@ -207,13 +199,13 @@ std::optional<Text> read_text(const std::string& path, Failure& failure, std::ui
   } catch (const std::bad_alloc&) {
     return unreadable(path, "it does not fit into memory", failure);
   } catch (const fs::filesystem_error& error) {
-    return unreadable(path, words(error.code().message()), failure);
+    return unreadable(path, error_text(error.code().value()), failure);
   }
 }
 
 std::optional<std::uint64_t> text_size(const std::string& path, Failure& failure) {
   try {
-    const auto files = files_of(path, failure);
+    const auto files = files_below(path, failure);
     if (!files) return std::nullopt;
     std::uint64_t bytes = 0;
     for (const std::string& file : *files) {
@@ -221,20 +213,20 @@ std::optional<std::uint64_t> text_size(const std::string& path, Failure& failure
       // The writer of a pipe would find its reader gone.
       if (fs::is_fifo(file, error)) return kUnknownSize;
       std::uintmax_t size = fs::file_size(file, error);
-      if (error) return unreadable(file, words(error.message()), failure);
+      if (error) return unreadable(file, error_text(error.value()), failure);
       if (size == 0) {  // also a file that the system generates on reading
         Text text;
         std::string reason;
         if (!append(file, kReadForSize, text, reason)) return unreadable(file, reason, failure);
         size = text.size();
       } else if (!Reader(file).good()) {
-        return unreadable(file, words(errno), failure);
+        return unreadable(file, error_text(errno), failure);
       }
       bytes += size;
     }
     return bytes;
   } catch (const fs::filesystem_error& error) {
-    return unreadable(path, words(error.code().message()), failure);
+    return unreadable(path, error_text(error.code().value()), failure);
   }
 }
 
@@ -247,13 +239,13 @@ std::optional<std::uint64_t> find_byte_from(std::span<const unsigned char> text,
   return static_cast<std::uint64_t>(at - text.begin());
 }
 
-bool holds_window(const std::string& path, std::uint64_t bytes, std::uint64_t seq,
-                  Failure& failure) {
-  if (bytes > seq) return true;
+bool holds_window(const std::string& path, std::uint64_t size, std::uint64_t seq, Failure& failure,
+                  std::string_view unit) {
+  if (size > seq) return true;
   failure = {.code = kDataTooShort,
-             .message = "`" + path + "` has `" + std::to_string(bytes) +
-                        (bytes == 1 ? "` byte" : "` bytes") + "; a window of `seq: " +
-                        std::to_string(seq) + "` needs `" + std::to_string(seq + 1) + "`",
+             .message = "`" + path + "` has `" + std::to_string(size) + "` " + std::string(unit) +
+                        (size == 1 ? "" : "s") + "; a window of `seq: " + std::to_string(seq) +
+                        "` needs `" + std::to_string(seq + 1) + "`",
              .hint = "give more text or a smaller `seq`"};
   return false;
 }

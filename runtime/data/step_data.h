@@ -1,10 +1,10 @@
 #pragma once
 // The source of the inputs of a step. Sample i of step s is a function of (seed, s, i) alone, so
-// neither layout nor timing changes it.
+// neither layout nor timing changes it; in epochs it is a function of (seed, s * batch + i).
 //
 //   Failure failure;
 //   std::unique_ptr<StepData> data = open_data(job.data, inputs, seed, DataUse::training, failure);
-//   data->load(0, step, first, samples, to);   // samples first .. first + samples of the step's batch
+//   if (auto failure = data->load(0, step, first, samples, to)) ...;   // samples first .. first + samples of the step's batch
 //
 // Held-out data is read once, in order. The last batch may be short; it is padded with its last
 // sample, which a program of the job weighs with 0:
@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -55,9 +56,10 @@ class StepData {
  public:
   virtual ~StepData() = default;
   /// Writes samples [first, first + samples) of step `step` of input `input`, dense, in the input's
-  /// order of dimensions. Never allocates.
-  virtual void load(std::uint32_t input, std::uint64_t step, std::uint64_t first,
-                    std::uint64_t samples, void* to) const = 0;
+  /// order of dimensions. Fails, without a location, if files no longer hold the data. Allocates only
+  /// for a failure. Called by several threads at once.
+  virtual std::optional<Failure> load(std::uint32_t input, std::uint64_t step, std::uint64_t first,
+                                      std::uint64_t samples, void* to) const = 0;
   /// The batches of held-out data; none for training, which draws its samples.
   virtual Batches batches() const { return {}; }
   /// The data and a fingerprint of its contents, whatever the batch and the order of samples: a run
@@ -68,9 +70,8 @@ class StepData {
 };
 
 /// Null, with the failure, when the data cannot be read, is too short, or does not fit the inputs.
-/// Kind 0 gives data without inputs. bytes: training draws windows of seq + 1 bytes at random;
-/// held_out takes windows side by side, from the start. Texts that are in `texts` are not read
-/// again.
+/// Kind 0 gives data without inputs. bytes, tokens: training draws windows of seq + 1 of them;
+/// held_out takes windows side by side, from the start. Data that is in `texts` is not read again.
 std::unique_ptr<StepData> open_data(const PiperData& data, std::span<const PiperInput> inputs,
                                     std::uint64_t seed, DataUse use, Failure& failure,
                                     TextFiles* texts = nullptr);

@@ -3,22 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 #include <map>
+
+#include "runtime/data/data_file.h"
 
 namespace piper::runtime {
 namespace {
-
-/// Text of the file for a message: its beginning, without bytes that a terminal interprets.
-std::string quoted(std::string_view text) {
-  constexpr std::size_t kMax = 40;
-  std::string shown(text.substr(0, kMax));
-  for (char& each : shown) {
-    if (static_cast<unsigned char>(each) < 0x20 || static_cast<unsigned char>(each) > 0x7e)
-      each = '?';
-  }
-  return text.size() > kMax ? shown + "..." : shown;
-}
 
 /// One field of a line, with the column of its first character, counted from 1.
 struct Field {
@@ -141,7 +131,7 @@ class TableReader {
       if (name.size() >= 2 && name.front() == '"' && name.back() == '"')
         name = name.substr(1, name.size() - 2);
       if (column_of_.emplace(std::string(name), c).second) continue;
-      fail(kDataMismatch, header_[c], "two columns are called `" + quoted(name) + "`",
+      fail(kDataMismatch, header_[c], "two columns are called `" + shown_text(name) + "`",
            "give each column a name of its own");
       return false;
     }
@@ -181,7 +171,7 @@ class TableReader {
                                                      std::to_string(input.numbers - 1) + "`";
     std::string found;
     for (std::size_t c = 0; c < std::min<std::size_t>(columns_, 8); ++c)
-      found += (c == 0 ? "`" : ", `") + quoted(header_[c].text) + "`";
+      found += (c == 0 ? "`" : ", `") + shown_text(header_[c].text) + "`";
     fail(kDataMismatch, {line_, 1},
          "no column is called `" + wanted + "`: the first line names " + found +
              (columns_ > 8 ? " and more" : ""),
@@ -201,7 +191,7 @@ class TableReader {
       good = good && std::isfinite(input.single ? static_cast<float>(value) : value);
     if (!good) {
       fail(kDataMismatch, field,
-           "`" + quoted(field.text) + "` is no " +
+           "`" + shown_text(field.text) + "` is no " +
                (input.integers           ? "integer"
                 : input.single && parsed ? "finite number in f32"
                                          : "finite number"),
@@ -229,28 +219,6 @@ class TableReader {
 std::shared_ptr<const Table> read_table(const std::string& path, const Text& text,
                                         std::span<const TableInput> inputs, Failure& failure) {
   return TableReader(path, text, failure).read(inputs);
-}
-
-std::shared_ptr<const Table> TextFiles::table(const std::string& path,
-                                              std::span<const TableInput> inputs,
-                                              Failure& failure) {
-  std::string key = path;
-  for (const TableInput& input : inputs)
-    key += "\n" + std::string(input.name) + " " + std::to_string(input.numbers) +
-           (input.integers ? "i"
-            : input.single ? "s"
-                           : "d");
-  std::shared_ptr<const Table>& table = tables_[key];
-  if (table) return table;
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
-    failure = {.code = kDataUnreadable,
-               .message = "cannot read `" + path + "`: it is a folder",
-               .hint = "name the file with the numbers"};
-    return nullptr;
-  }
-  if (const auto text = read_text(path, failure)) table = read_table(path, *text, inputs, failure);
-  return table;
 }
 
 }  // namespace piper::runtime

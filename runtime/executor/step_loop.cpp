@@ -88,6 +88,10 @@ bool StepLoop::report() {
   if (reported_ == ended_ || (peers_ != nullptr && !peers_->take(run_.phase, reported_)))
     return false;
   const StepRecord& record = reports_.take(reported_, slots_);
+  if (reports_.failure()) {
+    device_.fail(*reports_.failure());
+    return true;
+  }
   ++reported_;
   if (on_step_ && !failure_) call_back(record);
   return true;

@@ -30,7 +30,7 @@ double StepReports::elements_that_count(std::uint32_t loss) const {
 
 /// The programs' count over the samples that pad a short batch: each repeats the last sample of the
 /// data, whose targets are read here.
-double StepReports::counted_beside_data(const PiperLoss& loss) const {
+double StepReports::counted_beside_data(const PiperLoss& loss) {
   const std::uint64_t filled = batch_ - record_.samples;
   if (filled == 0) return 0;
   const PiperInput& targets = job_.inputs[loss.targets];
@@ -38,7 +38,12 @@ double StepReports::counted_beside_data(const PiperLoss& loss) const {
   for (std::uint32_t d = 0; d < targets.num_dims; ++d)
     elements *= d == targets.sample_dim ? 1 : static_cast<std::uint64_t>(targets.dims[d]);
   std::vector<std::int64_t> last(elements);
-  data_.load(loss.targets, record_.step, record_.samples - 1, 1, last.data());
+  auto failure = data_.load(loss.targets, record_.step, record_.samples - 1, 1, last.data());
+  if (failure && !failure_) {
+    failure_ = std::move(failure);
+    failure_->step = record_.step;
+    failure_->place = location_of({}, data_line(job_, record_.phase));
+  }
   const auto counted =
       last.size() - static_cast<std::size_t>(std::count(last.begin(), last.end(), loss.ignore));
   return static_cast<double>(counted) * static_cast<double>(filled);

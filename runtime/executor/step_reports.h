@@ -2,6 +2,7 @@
 // Makes the record of a step from the reports of the ranks.
 
 #include <chrono>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -18,10 +19,12 @@ class StepReports {
   /// Step `step` of the run, which all local ranks have ended. Valid until the next call. If
   /// several ranks reported the same loss, the first counts: they hold equal sums.
   const StepRecord& take(std::uint64_t step, std::span<const ReportSlots* const> ranks);
+  /// Data that a record needs could not be read: the first such failure.
+  const std::optional<Failure>& failure() const { return failure_; }
 
  private:
   double elements_that_count(std::uint32_t loss) const;
-  double counted_beside_data(const PiperLoss& loss) const;
+  double counted_beside_data(const PiperLoss& loss);
 
   const PiperJob& job_;
   const std::uint64_t first_step_;
@@ -31,6 +34,7 @@ class StepReports {
   StepRecord record_;
   std::vector<double> losses_, counts_;
   std::vector<std::vector<double>> sums_;
+  std::optional<Failure> failure_;
   std::chrono::steady_clock::time_point last_;
 };
 

@@ -268,7 +268,8 @@ LawRun LawProgram::run_sequential(runtime::Math math) {
   host.api = &runtime::DirectCalls::api();
   host.runtime = &calls;
   host.load = [&](std::uint32_t input, std::uint64_t step, std::uint64_t first,
-                  std::uint64_t samples, void* to) { data->load(input, step, first, samples, to); };
+                  std::uint64_t samples,
+                  void* to) { return !data->load(input, step, first, samples, to); };
   backend::SequentialRun run(*dag_, std::move(host), tables.seed);
   PiperProgram state{};
   state.params = run.params().data();

@@ -25,7 +25,9 @@ PiperData arrays(const std::string& path) {
           .seq = 0,
           .classes = 0,
           .batches = 0,
-          .where = {"data", {"a.pipe", 7, 3, 7, 7}}};
+          .where = {"data", {"a.pipe", 7, 3, 7, 7}},
+          .sampling = PIPER_REPLACEMENT,
+          .token_type = PIPER_TOKENS_BY_FILE};
 }
 
 /// Line r has the numbers 10 r to 10 r + 3, in columns that stand in another order, and the label

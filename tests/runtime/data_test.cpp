@@ -35,7 +35,9 @@ PiperData bytes(const std::string& path, std::int64_t seq = 16) {
           .seq = seq,
           .classes = 0,
           .batches = 0,
-          .where = {"data", {"a.pipe", 7, 3, 7, 7}}};
+          .where = {"data", {"a.pipe", 7, 3, 7, 7}},
+          .sampling = PIPER_REPLACEMENT,
+          .token_type = PIPER_TOKENS_BY_FILE};
 }
 
 std::string text(std::size_t length) {
@@ -260,7 +262,9 @@ TEST(Bytes, RefusesWhatItCannotGive) {
                       .seq = 0,
                       .classes = 0,
                       .batches = 0,
-                      .where = {"data", {"a.pipe", 7, 3, 7, 7}}};
+                      .where = {"data", {"a.pipe", 7, 3, 7, 7}},
+                      .sampling = PIPER_REPLACEMENT,
+                      .token_type = PIPER_TOKENS_BY_FILE};
   EXPECT_EQ(refused(synthetic, std::span(&input, 1)),
             "6008 the input `label` holds integers and `synthetic` has no bound for them");
 }
@@ -271,8 +275,15 @@ TEST(Synthetic, ElementsAreFunctionsOfTheSample) {
       {.name = "x", .dtype = PIPER_F64, .num_dims = 3, .dims = dims, .sample_dim = 1},
       {.name = "x", .dtype = PIPER_F32, .num_dims = 3, .dims = dims, .sample_dim = 1},
       {.name = "y", .dtype = PIPER_I64, .num_dims = 3, .dims = dims, .sample_dim = 1}};
-  const PiperData synthetic{
-      .kind = 2, .path = nullptr, .batch = 6, .seq = 0, .classes = 3, .batches = 0, .where = {}};
+  const PiperData synthetic{.kind = 2,
+                            .path = nullptr,
+                            .batch = 6,
+                            .seq = 0,
+                            .classes = 3,
+                            .batches = 0,
+                            .where = {},
+                            .sampling = PIPER_REPLACEMENT,
+                            .token_type = PIPER_TOKENS_BY_FILE};
   const auto data = open(synthetic, inputs);
   double whole[4][6][5], part[4][2][5];
   float single[4][6][5];

@@ -13,6 +13,7 @@
 #include "runtime/dtypes.h"
 #include "runtime/executor/check_tables.h"
 #include "tests/runtime/sample_jobs.h"
+#include "tests/support/temporary_folder.h"
 
 namespace piper::runtime {
 namespace {
@@ -84,6 +85,40 @@ TEST(FailingRun, AnActionRefusesAValue) {
     EXPECT_EQ(result.failure->message, "index out of range: `300`");
     EXPECT_LE(result.steps, 3u);
   }
+}
+
+TEST(FailingRun, DataChangesWhileARunReadsIt) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.write("ids.bin", std::string(4000, 'x'));
+  constexpr std::int64_t kDims[] = {2, 8};
+  const PiperInput input{
+      .name = "tokens", .dtype = PIPER_I64, .num_dims = 2, .dims = kDims, .sample_dim = 0};
+  HandJob job(2);
+  add_pipeline(job);
+  job.tables().num_inputs = 1;
+  job.tables().inputs = &input;
+  PiperData& data = job.tables().data;
+  data.kind = PIPER_TOKENS;
+  data.path = path.c_str();
+  data.batch = 2;
+  data.seq = 8;
+  data.where = {"data", {"a.pipe", 7, 3, 7, 9}};
+  job.rank(1).compute("load.tokens", {}, [&](Step& step) {
+    if (step.rank->step == 3) std::filesystem::resize_file(path, 10);
+    std::int64_t tokens[16];
+    return step.api->load(step.rank, step.action, 0, 0, 2, tokens);
+  });
+  const RunResult result = create(job.finish())->run(Phase::training, 1000);
+  ASSERT_TRUE(result.failure);
+  EXPECT_EQ(result.failure->code, kDataChanged);
+  EXPECT_EQ(result.failure->message, "`" + path +
+                                         "` changed while the run reads it: it had `4000` bytes "
+                                         "and now has `10`");
+  EXPECT_EQ(result.failure->rank, 1u);
+  EXPECT_EQ(result.failure->step, 3u);
+  EXPECT_EQ(result.failure->place.action, "load.tokens");
+  EXPECT_EQ(result.failure->place.file, "a.pipe");
+  EXPECT_EQ(result.failure->place.line, 7u);
 }
 
 TEST(FailingRun, AnExceptionStopsAtTheWall) {

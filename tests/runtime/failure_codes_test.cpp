@@ -41,6 +41,8 @@ TEST(FailureCodes, AreDiagnostics) {
       {kCheckpointUnreadable, Code::checkpoint_unreadable},
       {kCheckpointDiffers, Code::checkpoint_differs},
       {kCheckpointMissing, Code::checkpoint_missing},
+      {kDataDamaged, Code::data_damaged},
+      {kDataChanged, Code::data_changed},
   };
   std::size_t in_table = 0;
   // `piper fmt` has one of that range.

@@ -129,8 +129,10 @@ void add_evaluation(HandJob& job) {
     return 0;
   });
   job.evaluation(1).compute("nothing", {}, [](Step&) { return 0; });
-  job.tables().held_out = {
-      .kind = 2, .path = nullptr, .batch = 8, .seq = 0, .classes = 0, .batches = 0, .where = {}};
+  PiperData& held_out = job.tables().held_out;
+  held_out = {};
+  held_out.kind = PIPER_SYNTHETIC;
+  held_out.batch = 8;
 }
 
 std::unique_ptr<Executor> create(const PiperJob& job, const ExecutorOptions& options,
