@@ -128,6 +128,8 @@ PiperData Job::Parts::data(const Context& context, const directive::Data& data, 
   made.classes = data.classes;
   made.batches = data.batches;
   made.where = place(context, data.loc, what);
+  made.sampling = static_cast<std::uint32_t>(data.sampling);
+  made.token_type = static_cast<std::uint32_t>(data.token_type);
   return made;
 }
 

@@ -20,6 +20,8 @@ bool is_special(TypeKind kind) {
     case TypeKind::optimizer:
     case TypeKind::rate:
     case TypeKind::every:
+    case TypeKind::sampling:
+    case TypeKind::token_type:
     case TypeKind::dtype:
     case TypeKind::platform:
     case TypeKind::device:

@@ -64,7 +64,7 @@ constexpr Word kWords[] = {
     {"all", "every device of the machine's mesh"},
     {"checkpoint",
      "how often weights and optimizer state are written: `every(100, keep: 3)`, and at the end"},
-    {"data", "where the samples come from: `bytes`, `arrays` or `synthetic`"},
+    {"data", "where the samples come from: `bytes`, `tokens`, `arrays` or `synthetic`"},
     {"device", "the platform of the train: `cpu` or `cuda`"},
     {"dtype", "the type of the elements: `bf16`, `f32` or `f64`"},
     {"evaluate", "how often the held-out data is evaluated: `every(50)`, and at the end"},

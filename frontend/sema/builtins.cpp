@@ -42,9 +42,11 @@ Type parse_type(std::string_view text) {
       {"optimizer", TypeKind::optimizer},
       {"order", TypeKind::order},
       {"rate", TypeKind::rate},
+      {"sampling", TypeKind::sampling},
       {"selector", TypeKind::selector},
       {"string", TypeKind::string},
       {"tensor", TypeKind::tensor},
+      {"token_type", TypeKind::token_type},
   };
   const bool list = text.front() == '[';
   if (list) text = text.substr(1, text.size() - 2);

@@ -428,6 +428,10 @@ bool Analyser::report_mismatch(const ast::Expr& expr, Type actual, Type expected
     diagnostic.hint("write `bytes(\"corpus.txt\", batch: 32, seq: 128)` or `synthetic(batch: 32)`");
   } else if (expected.is(TypeKind::every)) {
     diagnostic.hint("write `every({})`", actual == kInt ? text : "100");
+  } else if (expected.is(TypeKind::sampling)) {
+    diagnostic.hint("write `epoch` or `replacement`");
+  } else if (expected.is(TypeKind::token_type)) {
+    diagnostic.hint("write `u8`, `u16`, `u32` or `i32`");
   }
   return true;
 }

@@ -31,6 +31,8 @@ std::string_view type_name(Type type) {
       {"optimizer", "[optimizer]"},
       {"rate", "[rate]"},
       {"every", "[every]"},
+      {"sampling", "[sampling]"},
+      {"token type", "[token type]"},
       {"dtype", "[dtype]"},
       {"platform", "[platform]"},
       {"device", "[device]"},

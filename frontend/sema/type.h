@@ -38,6 +38,8 @@ enum class TypeKind : std::uint8_t {
   optimizer,    // `adamw(lr: 1e-3)`
   rate,         // `cosine(3e-4, warmup: 20)`; numbers convert to it
   every,        // `every(100, keep: 3)`
+  sampling,     // `epoch`
+  token_type,   // `u16`
   dtype,        // `f64`
   platform,     // `cuda`
   device,       // `device(memory: 80GiB)`

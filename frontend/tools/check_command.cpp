@@ -1,5 +1,6 @@
 #include "frontend/tools/commands.h"
 #include "frontend/tools/large_heap.h"
+#include "frontend/tools/token_check.h"
 #include "frontend/tools/train_job.h"
 #include "ir/parallel.h"
 #include "ir/verify/verify.h"
@@ -17,6 +18,17 @@ void report_pipe(Session& session, const directive::Data& data) {
       .hint("`train` reads it: somebody has to write to it then");
 }
 
+/// An error that `train` would report.
+void report_missing(Session& session, const directive::Data& data,
+                    const runtime::Failure& failure) {
+  const std::string line = failure.place.line > 0 ? "`" + failure.place.file + "` line " +
+                                                        std::to_string(failure.place.line) + ": "
+                                                  : "";
+  session.sink()
+      .report(Code::data_not_here, data.path_loc, "{}", line + failure.message)
+      .hint("`train` needs it: {}", failure.hint);
+}
+
 /// A plan does not depend on the text, and it may run on another machine: an error of `train` is a
 /// warning here.
 void look_for_data(Session& session, const lower::Lowered& lowered) {
@@ -24,6 +36,14 @@ void look_for_data(Session& session, const lower::Lowered& lowered) {
   for (const auto* data : {&settings.data, &settings.held_out}) {
     if (!*data || (*data)->kind == directive::Data::Kind::synthetic) continue;
     runtime::Failure failure;
+    if ((*data)->kind == directive::Data::Kind::tokens) {
+      if (const auto windows = open_tokens(session, lowered.model, **data, failure)) {
+        batches_fit(session, lowered, **data, *windows, Code::data_not_here);
+        continue;
+      }
+      report_missing(session, **data, failure);
+      continue;
+    }
     if ((*data)->kind == directive::Data::Kind::arrays) {
       const auto size = runtime::text_size((*data)->path, failure);
       if (size == runtime::kUnknownSize) {
@@ -35,13 +55,7 @@ void look_for_data(Session& session, const lower::Lowered& lowered) {
         batches_fit(session, lowered, **data, *rows, Code::data_not_here);
         continue;
       }
-      const std::string line =
-          failure.place.line > 0
-              ? "`" + failure.place.file + "` line " + std::to_string(failure.place.line) + ": "
-              : "";
-      session.sink()
-          .report(Code::data_not_here, (*data)->path_loc, "{}", line + failure.message)
-          .hint("`train` needs it: {}", failure.hint);
+      report_missing(session, **data, failure);
       continue;
     }
     const std::optional<std::uint64_t> bytes = runtime::text_size((*data)->path, failure);
@@ -57,9 +71,7 @@ void look_for_data(Session& session, const lower::Lowered& lowered) {
                   Code::data_not_here);
       continue;
     }
-    session.sink()
-        .report(Code::data_not_here, (*data)->path_loc, "{}", failure.message)
-        .hint("`train` needs it: {}", failure.hint);
+    report_missing(session, **data, failure);
   }
 }
 

@@ -182,6 +182,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const PiperJob& job,
           {"steps", std::to_string(own.steps)},
           {"steps between evaluations", std::to_string(job.evaluate_every)},
           {"steps between checkpoints", std::to_string(job.checkpoint_every)},
+          {"order of samples", job.data.sampling == PIPER_EPOCH ? "epoch" : "replacement"},
           {"seed", std::to_string(job.seed)}};
 }
 

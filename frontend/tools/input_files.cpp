@@ -43,7 +43,12 @@ void InputFiles::add_data(const directive::Settings& settings) {
   for (const auto* data : {&settings.data, &settings.held_out}) {
     if (!*data || (*data)->path.empty()) continue;
     std::error_code none;
-    (fs::is_directory((*data)->path, none) ? folders_ : files_).push_back((*data)->path);
+    const std::string& path = (*data)->path;
+    (fs::is_directory(path, none) ? folders_ : files_).push_back(path);
+    if ((*data)->kind != directive::Data::Kind::tokens) continue;
+    // An index and its tokens are one text.
+    for (const char* partner : {".bin", ".idx"})
+      files_.push_back(fs::path(path).replace_extension(partner).string());
   }
 }
 

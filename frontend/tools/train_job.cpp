@@ -4,6 +4,7 @@
 
 #include "frontend/tools/environment.h"
 #include "frontend/tools/resume.h"
+#include "frontend/tools/token_check.h"
 #include "ir/diagnostics/counted.h"
 #include "ir/tensor/index_bounds.h"
 #include "ir/tensor/sample_coupling.h"
@@ -81,8 +82,8 @@ bool batches_fit(Session& session, const lower::Lowered& lowered, const directiv
   for (const tensor::Loss& loss : lowered.model.losses) loss_sums.push_back(loss.sum);
   const tensor::Node* const mixes = tensor::coupled_operation(lowered.model, loss_sums);
   if (mixes == nullptr) return true;
-  const runtime::Failure refused = runtime::refused_short_batch(
-      batches, data.kind == directive::Data::Kind::bytes ? "window" : "row");
+  const runtime::Failure refused =
+      runtime::refused_short_batch(batches, data.gives_windows() ? "window" : "row");
   session.sink()
       .report(code, data.path_loc, "{}", refused.message)
       .related(mixes->loc, "{} mixes samples here", tensor::in_words(mixes->op))
@@ -136,14 +137,17 @@ bool data_is_readable(Session& session, const lower::Lowered& lowered) {
   for (const auto* data : {&settings.data, &settings.held_out}) {
     if (!*data || (*data)->kind == directive::Data::Kind::synthetic) continue;
     runtime::Failure failure;
-    if ((*data)->kind == directive::Data::Kind::arrays) {
+    if ((*data)->kind != directive::Data::Kind::bytes) {
       // An error in a file is reported once, even if the held-out samples are those of training.
       const bool reported = !readable && data == &settings.held_out && settings.data &&
                             settings.data->path == (*data)->path;
       if (reported) continue;
-      if (const auto rows = read_arrays(session, lowered.model, **data, failure)) {
+      const auto samples = (*data)->kind == directive::Data::Kind::tokens
+                               ? open_tokens(session, lowered.model, **data, failure)
+                               : read_arrays(session, lowered.model, **data, failure);
+      if (samples) {
         readable =
-            batches_fit(session, lowered, **data, *rows, Code::short_held_out_batch) && readable;
+            batches_fit(session, lowered, **data, *samples, Code::short_held_out_batch) && readable;
         continue;
       }
       report_data(session, failure, (*data)->path_loc);
@@ -267,8 +271,7 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
           : runtime::Executor::create(made->tables, runtime::make_cpu_device(),
                                       executor_options, failure);
   if (made->executor) {
-    const auto refused =
-        resumed != nullptr ? take_state(*resumed, *made->executor) : std::nullopt;
+    const auto refused = resumed != nullptr ? take_state(*resumed, *made->executor) : std::nullopt;
     if (!refused) return made;
     if (cuda != nullptr && cuda->group != nullptr) cuda->group->fail(*refused);
     failure = *refused;

@@ -46,10 +46,10 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
                                          CudaDevice* cuda = nullptr,
                                          const Resumed* resumed = nullptr);
 
-/// The bytes of a sample of `bytes(...)`.
+/// The bytes or tokens of a sample of `bytes(...)` or `tokens(...)`.
 std::uint64_t window_of(Session& session, const directive::Data& data);
 
-/// Reads the table of `arrays(...)`, which the session keeps: the number of its rows, or nothing
+/// Opens the file of `arrays(...)`, which the session keeps: the number of its rows, or nothing
 /// with the reason in `failure`.
 std::optional<std::uint64_t> read_arrays(Session& session, const tensor::Graph& model,
                                          const directive::Data& data, runtime::Failure& failure);

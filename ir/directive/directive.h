@@ -403,9 +403,17 @@ inline constexpr std::string_view kOptimizerNames[] = {
 /// by one). synthetic: floats N(0, 1), integers uniform in [0, classes). arrays: lines of a file of
 /// numbers, whose columns have the inputs' names. Sample i of step s is a function of (seed, s, i)
 /// alone.
+/// The type of ids in a file of `tokens`; by_file: its header says it, or it is u16.
+enum class TokenType : std::uint8_t { by_file, u8, u16, u32, i32 };
+inline constexpr std::string_view kTokenTypeNames[] = {"by_file", "u8", "u16", "u32", "i32"};
+
+/// The order of training samples: each drawn by itself, or each once per epoch.
+enum class Sampling : std::uint8_t { replacement, epoch };
+inline constexpr std::string_view kSamplingNames[] = {"replacement", "epoch"};
+
 struct Data {
-  enum class Kind : std::uint8_t { bytes, synthetic, arrays } kind = Kind::synthetic;
-  // Bytes: a file, or a folder of text files, read in sorted order; arrays: a file.
+  enum class Kind : std::uint8_t { bytes, synthetic, arrays, tokens } kind = Kind::synthetic;
+  // Bytes, tokens: a file, or a folder of files, read in sorted order; arrays: a file.
   std::string path;
   LocId path_loc = {};
   std::int64_t batch = 0;                                // samples per step
@@ -416,7 +424,14 @@ struct Data {
   LocId loc;
   std::vector<LocId> extent_locs = {};  // synthetic: locations of their names
   LocId classes_loc = {}, batches_loc = {};
+  TokenType token_type = TokenType::by_file;  // tokens
+  Sampling sampling = Sampling::replacement;  // in training, unless synthetic
+  LocId sampling_loc = {};                    // of a written one
+
+  /// Whether a sample is a window of a text: inputs `tokens` and `targets`.
+  bool gives_windows() const { return kind == Kind::bytes || kind == Kind::tokens; }
 };
+inline constexpr std::string_view kDataNames[] = {"bytes", "synthetic", "arrays", "tokens"};
 
 /// How often a train does something: after each `steps` steps, and at its end.
 struct Every {

@@ -247,9 +247,9 @@ bool at_field(TextReader& reader, std::string_view name) {
 
 Data parse_data(TextReader& reader) {
   Data data;
-  data.kind = choose<Data::Kind>(reader, "a source of data", {"bytes", "synthetic", "arrays"});
+  data.kind = choose<Data::Kind>(reader, "a source of data", kDataNames);
   reader.expect("(");
-  const bool reads = data.kind != Data::Kind::synthetic;
+  const bool reads = data.kind != Data::Kind::synthetic, ids = data.kind == Data::Kind::tokens;
   if (reads) data.path = reader.string("a path");
   while (!reader.failed() && !reader.at(")")) {
     if (reads || reader.previous().text != "(") reader.expect(",");
@@ -257,6 +257,10 @@ Data parse_data(TextReader& reader) {
       data.batch = reader.integer("a number of samples", 0, kMaxCounted);
     } else if (at_field(reader, "batches")) {
       data.batches = reader.integer("a number of batches", 0, kMaxCounted);
+    } else if (ids && at_field(reader, "dtype")) {
+      data.token_type = choose<TokenType>(reader, "a type of ids", kTokenTypeNames);
+    } else if (reads && at_field(reader, "sampling")) {
+      data.sampling = choose<Sampling>(reader, "an order of samples", kSamplingNames);
     } else if (at_field(reader, "classes")) {
       data.classes =
           reader.integer("a number of classes", 0, std::numeric_limits<std::int64_t>::max());

@@ -293,12 +293,12 @@ std::string print(const Directive& directive, const Surroundings& surroundings) 
 namespace {
 
 void print(const Data& data, llvm::raw_ostream& os, const Context& context) {
+  os << llvm::StringRef(kDataNames[static_cast<std::size_t>(data.kind)]) << '(';
   if (data.kind != Data::Kind::synthetic) {
-    os << (data.kind == Data::Kind::bytes ? "bytes(" : "arrays(");
     print_string(os, data.path);
     os << ", ";
   } else {
-    os << "synthetic(classes: " << data.classes << ", ";
+    os << "classes: " << data.classes << ", ";
   }
   os << "batch: " << data.batch;
   for (const auto& [name, extent] : data.extents) {
@@ -306,7 +306,13 @@ void print(const Data& data, llvm::raw_ostream& os, const Context& context) {
     print_name(os, context.text(name));
     os << ": " << extent;
   }
+  if (data.token_type != TokenType::by_file)
+    os << ", dtype: "
+       << llvm::StringRef(kTokenTypeNames[static_cast<std::size_t>(data.token_type)]);
   if (data.batches > 0) os << ", batches: " << data.batches;
+  if (data.sampling != Sampling::replacement)
+    os << ", sampling: "
+       << llvm::StringRef(kSamplingNames[static_cast<std::size_t>(data.sampling)]);
   os << ')';
 }
 

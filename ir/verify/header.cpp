@@ -30,6 +30,9 @@ class Header {
             "`held_out` has a batch of `{}`, and `data` one of `{}`: the program is the same",
             settings_.held_out->batch, settings_.data->batch);
     }
+    if (settings_.held_out && settings_.held_out->sampling != directive::Sampling::replacement)
+      wrong(settings_.held_out->loc,
+            "`held_out` has an order of samples, and it is read once, in order");
     intervals();
     starts();
     elements();
@@ -141,8 +144,7 @@ class Header {
         wrong(data.loc, "`{}` says how large `{}` is, and no input has such a dimension", which,
               facts_.text(name));
     }
-    for (std::size_t i = 0; i < dag_.inputs.size() && data.kind == directive::Data::Kind::bytes;
-         ++i) {
+    for (std::size_t i = 0; i < dag_.inputs.size() && data.gives_windows(); ++i) {
       if (is_weight(tensor::InputId::at(i))) continue;
       const std::string_view name = facts_.text(dag_.inputs[i].name);
       if (name != "tokens" && name != "targets")

@@ -273,6 +273,12 @@ Value Evaluator::eval_builtin_value(Builtin id) {
     case Builtin::f64: return Value(tensor::DType::f64);
     case Builtin::cpu: return Value(directive::Platform::cpu);
     case Builtin::cuda: return Value(directive::Platform::cuda);
+    case Builtin::epoch: return Value(directive::Sampling::epoch);
+    case Builtin::replacement: return Value(directive::Sampling::replacement);
+    case Builtin::u8: return Value(directive::TokenType::u8);
+    case Builtin::u16: return Value(directive::TokenType::u16);
+    case Builtin::u32: return Value(directive::TokenType::u32);
+    case Builtin::i32: return Value(directive::TokenType::i32);
 #define PROCESSOR(name, f64, f32, bf16, bandwidth) \
   case Builtin::name: return Value(find_processor(#name));
 #include "ir/processors.def"

@@ -57,6 +57,12 @@ std::string describe(const Value& value) {
           [](directive::Platform v) -> std::string {
             return directive::kPlatformNames[static_cast<std::size_t>(v)];
           },
+          [](directive::Sampling v) -> std::string {
+            return std::string(directive::kSamplingNames[static_cast<std::size_t>(v)]);
+          },
+          [](directive::TokenType v) -> std::string {
+            return std::string(directive::kTokenTypeNames[static_cast<std::size_t>(v)]);
+          },
           [](const Processor* v) -> std::string { return v->name; },
           [](const Shared<std::string>& v) { return "\"" + *v + "\""; },
           [](const Shared<Values>& v) { return "a list of " + std::to_string(v->size()); },

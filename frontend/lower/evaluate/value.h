@@ -81,11 +81,11 @@ struct Value {
   using Payload =
       std::variant<std::monostate, std::int64_t, double, bool, ByteCount, Range, AxisValue,
                    DeviceSetId, TensorValue, CursorValue, MeasureValue, tensor::DType,
-                   directive::Platform, const Processor*, Shared<std::string>, Shared<Values>,
-                   Shared<directive::Selector>, Shared<OrderValue>, Shared<tensor::Init>,
-                   Shared<directive::LearningRate>, Shared<directive::Optimizer>,
-                   Shared<directive::Data>, Shared<directive::Every>, Shared<MeasureTest>,
-                   Shared<MachineDevice>, Shared<MachineLink>>;
+                   directive::Platform, directive::Sampling, directive::TokenType, const Processor*,
+                   Shared<std::string>, Shared<Values>, Shared<directive::Selector>,
+                   Shared<OrderValue>, Shared<tensor::Init>, Shared<directive::LearningRate>,
+                   Shared<directive::Optimizer>, Shared<directive::Data>, Shared<directive::Every>,
+                   Shared<MeasureTest>, Shared<MachineDevice>, Shared<MachineLink>>;
   Payload payload;
 
   Value() = default;

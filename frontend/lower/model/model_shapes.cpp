@@ -174,15 +174,17 @@ bool ModelBuilder::State::go_on_without_data(bool broken_before) {
 bool ModelBuilder::State::gives_values(const directive::Data& data, std::string_view which,
                                        const ast::Param& param, const tensor::Type& type,
                                        Frame& frame) {
-  if (data.kind == directive::Data::Kind::bytes) {
+  if (data.gives_windows()) {
     const bool known = param.name.name == "tokens" || param.name.name == "targets";
     if (known && type.dtype == tensor::DType::i64 && type.dims.size() == 2) return true;
     evaluator
-        .fail(Code::input_not_in_data, param.range, frame, "`bytes` has no input `{}` of type `{}`",
-              param.name.name, show(type))
+        .fail(Code::input_not_in_data, param.range, frame, "`{}` has no input `{}` of type `{}`",
+              directive::kDataNames[static_cast<std::size_t>(data.kind)], param.name.name,
+              show(type))
         .related(data.loc, "{}", which)
         .hint(
-            "it gives `tokens: i64[batch, seq]` and `targets: i64[batch, seq]`, the same text shifted by one byte");
+            "it gives `tokens: i64[batch, seq]` and `targets: i64[batch, seq]`, the same text shifted by one {}",
+            data.kind == directive::Data::Kind::bytes ? "byte" : "token");
     return false;
   }
   if (data.kind == directive::Data::Kind::arrays || type.dtype != tensor::DType::i64 ||
@@ -214,9 +216,8 @@ bool ModelBuilder::State::held_out_fits(const ast::Param& param, const tensor::T
     std::optional<std::int64_t> extent;
     if (dim.name == batch) extent = held_out.batch;
     for (const auto& [known, size] : held_out.extents) {
-      // A window of bytes is the other dimension of its input, whatever that is called.
-      if (known == dim.name || (held_out.kind == directive::Data::Kind::bytes && dim.name != batch))
-        extent = size;
+      // A window is the other dimension of its input, whatever that is called.
+      if (known == dim.name || (held_out.gives_windows() && dim.name != batch)) extent = size;
     }
     if (!extent || *extent == dim.extent) continue;
     const std::string_view name = evaluator.context().text(dim.name);

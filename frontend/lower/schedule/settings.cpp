@@ -43,6 +43,7 @@ class SettingCall {
       case Builtin::arrays: return done(arrays());
       case Builtin::bytes: return done(bytes());
       case Builtin::synthetic: return done(synthetic());
+      case Builtin::tokens: return done(tokens());
       case Builtin::every: return done(every());
       case Builtin::device: return done(device());
       case Builtin::link: return done(link());
@@ -260,10 +261,29 @@ class SettingCall {
   directive::Data bytes() {
     directive::Data data = file(directive::Data::Kind::bytes);
     if (evaluator_.failed()) return data;
-    const std::int64_t seq = count(2, 1);
-    data.extents.emplace_back(evaluator_.context().symbol("seq"), seq);
+    window(data, 2);
     batches(data, 3);
+    sampling(data, 4);
     return data;
+  }
+
+  directive::Data tokens() {
+    directive::Data data = file(directive::Data::Kind::tokens);
+    if (evaluator_.failed()) return data;
+    window(data, 2);
+    if (const auto type = argument(3)) {
+      const auto* const known = type->get<directive::TokenType>();
+      if (known != nullptr) data.token_type = *known;
+    }
+    batches(data, 4);
+    sampling(data, 5);
+    return data;
+  }
+
+  /// The length of a sample of a text.
+  void window(directive::Data& data, std::size_t i) {
+    const std::int64_t seq = count(i, 1);
+    data.extents.emplace_back(evaluator_.context().symbol("seq"), seq);
   }
 
   directive::Data synthetic() {
@@ -282,6 +302,7 @@ class SettingCall {
     directive::Data data = file(directive::Data::Kind::arrays);
     if (evaluator_.failed()) return data;
     batches(data, 2);
+    sampling(data, 3);
     extents(data);
     return data;
   }
@@ -303,6 +324,15 @@ class SettingCall {
   void batches(directive::Data& data, std::size_t i) {
     data.batches = count(i, 1);
     if (given(i)) data.batches_loc = evaluator_.here(argument_expr(expr_, i).range, frame_);
+  }
+
+  /// The order of training samples.
+  void sampling(directive::Data& data, std::size_t i) {
+    const auto order = argument(i);
+    const auto* const known = order ? order->get<directive::Sampling>() : nullptr;
+    if (known == nullptr) return;
+    data.sampling = *known;
+    data.sampling_loc = evaluator_.here(argument_expr(expr_, i).range, frame_);
   }
 
   /// Sizes of dimensions by name.
@@ -349,6 +379,13 @@ void ScheduleBuilder::setting(const ast::SettingStmt& stmt, Frame& frame) {
           ->fail_at(Code::limit_on_training_data, data.batches_loc,
                     "`batches` limits held-out data, and this is the data of training")
           .hint("leave `batches` out, and write `steps` for the length of the train");
+      return;
+    }
+    if (name == "held_out" && data.sampling_loc.valid()) {
+      evaluator_
+          ->fail_at(Code::sampling_of_held_out, data.sampling_loc,
+                    "`sampling` is the order of training, and held-out data is read once, in order")
+          .hint("leave `sampling` out here");
       return;
     }
     (name == "data" ? settings.data : settings.held_out) = data;
