@@ -406,7 +406,8 @@ TEST(Examples, AllAreClean) {
   for (const std::string& file : files) {
     const ToolResult checked = run_tool({"check", file});
     EXPECT_EQ(checked.exit_code, 0) << file;
-    if (file.starts_with("examples/gpt/")) {  // its texts are made by a script beside it
+    // Texts that are made by a script beside it.
+    if (file.starts_with("examples/data/") || file.starts_with("examples/gpt/")) {
       EXPECT_THAT(checked.err, HasSubstr("warning P6107: cannot read"));
     } else {
       EXPECT_EQ(checked.err, "") << file;
@@ -422,6 +423,49 @@ TEST(Examples, SmallOnesTrain) {
     EXPECT_EQ(run.exit_code, 0) << file << ": " << run.err;
     EXPECT_THAT(run.out, HasSubstr("2 steps in ")) << file;
   }
+}
+
+/// Stands in for the package `tokenizers`: an id of a text is one of its bytes, in pairs above 255.
+constexpr const char* kTokenizers = R"(
+class Named:
+    def __init__(self, *args, **options): pass
+class Tokenizer(Named):
+    def train(self, files, trainer): self.text = open(files[0], "rb").read()
+    def encode(self, text):
+        encoded = Named()
+        encoded.ids = [byte + 256 * (i % 4) for i, byte in enumerate(text.encode())]
+        return encoded
+    def save(self, path): open(path, "w").write("{}")
+    def get_vocab_size(self): return 1024
+class models: BPE = Named
+class decoders: ByteLevel = Named
+class trainers: BpeTrainer = Named
+class ByteLevel(Named):
+    @staticmethod
+    def alphabet(): return []
+class pre_tokenizers: pass
+pre_tokenizers.ByteLevel = ByteLevel
+)";
+
+TEST(Examples, TokensOfATextTrain) {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += "a line of text that is number " + std::to_string(i) + "\n";
+  folder.write("text.txt", text);
+  folder.write("python/tokenizers.py", kTokenizers);
+  const std::string examples = std::filesystem::absolute("examples/data").string();
+  const ProcessResult tokenised =
+      shell(folder, "PYTHONPATH=python python3 " + examples + "/tokenise.py text.txt corpus");
+  ASSERT_EQ(tokenised.exit_code, 0) << tokenised.err;
+  EXPECT_THAT(tokenised.out, HasSubstr(" tokens below 1024\n"));
+  const std::string corpus = folder.path() / "corpus";
+  const ToolResult run =
+      run_tool({"train", "examples/data/data.pipe", "-D", "train=" + corpus + "/train.bin", "-D",
+                "held_out=" + corpus + "/held_out.bin", "--steps", "2", "--interpret"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(run.err, "");
+  EXPECT_THAT(run.out, HasSubstr("2 steps in "));
+  EXPECT_THAT(run.out, HasSubstr("held-out loss "));
 }
 
 /// Trains on a given text, in this process.
