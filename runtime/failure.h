@@ -49,6 +49,10 @@ enum FailureCode : std::uint32_t {
   kCheckpointUnreadable = 6042,  // a file of a checkpoint is damaged or cannot be read
   kCheckpointDiffers = 6043,     // a checkpoint of another model or training
   kCheckpointMissing = 6044,     // there is no such complete checkpoint
+  kWeightsUnreadable = 6050,     // a file of weights is damaged or cannot be read
+  kWeightsDiffer = 6051,         // weights do not fit the model
+  kWeightOutOfRange = 6052,      // a weight is beyond the range of its new type
+  kMapIncomplete = 6053,         // a map of names fills a tensor not exactly once
   kDataDamaged = 6060,           // a file of tokens or arrays contradicts its header, or its format
   kDataChanged = 6061,           // a data file changed while the run reads it
 };

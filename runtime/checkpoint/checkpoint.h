@@ -65,6 +65,14 @@ class Checkpoint {
   /// run. After a failure nothing may run.
   std::optional<Failure> load(const StateMemory& memory, Restored restored) const;
 
+  /// Whether a key is that of values of a parameter, and of no state of the optimizer.
+  static bool is_weight(std::string_view key);
+  /// Verifies the checksums of all files with weights, until `stopped` (empty: never).
+  std::optional<Failure> verify_weights(const std::function<bool()>& stopped = {}) const;
+  /// Reads bytes of a tensor, `first` counted from its own start, without their checksums.
+  std::optional<Failure> read(const Tensor& tensor, std::uint64_t first, std::uint64_t bytes,
+                              void* to) const;
+
  private:
   Checkpoint() = default;
   bool read_manifest(Failure& failure);

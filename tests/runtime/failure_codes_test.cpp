@@ -41,6 +41,10 @@ TEST(FailureCodes, AreDiagnostics) {
       {kCheckpointUnreadable, Code::checkpoint_unreadable},
       {kCheckpointDiffers, Code::checkpoint_differs},
       {kCheckpointMissing, Code::checkpoint_missing},
+      {kWeightsUnreadable, Code::weights_unreadable},
+      {kWeightsDiffer, Code::weights_differ},
+      {kWeightOutOfRange, Code::weight_out_of_range},
+      {kMapIncomplete, Code::map_incomplete},
       {kDataDamaged, Code::data_damaged},
       {kDataChanged, Code::data_changed},
   };
