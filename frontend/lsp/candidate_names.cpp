@@ -22,6 +22,8 @@ bool is_special(TypeKind kind) {
     case TypeKind::every:
     case TypeKind::sampling:
     case TypeKind::token_type:
+    case TypeKind::weights:
+    case TypeKind::fallback:
     case TypeKind::dtype:
     case TypeKind::platform:
     case TypeKind::device:

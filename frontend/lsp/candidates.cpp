@@ -426,6 +426,7 @@ class Completer : CandidateNames {
   void setting(std::string_view name) {
     if (name == "data" || name == "held_out") expr({TypeKind::data});
     if (name == "checkpoint" || name == "evaluate") expr({TypeKind::every});
+    if (name == "init") expr({TypeKind::weights});
     if (name == "optim") expr({TypeKind::optimizer});
     if (name == "device") expr({TypeKind::platform});
     if (name == "dtype") expr({TypeKind::dtype});

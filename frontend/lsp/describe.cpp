@@ -69,6 +69,7 @@ constexpr Word kWords[] = {
     {"dtype", "the type of the elements: `bf16`, `f32` or `f64`"},
     {"evaluate", "how often the held-out data is evaluated: `every(50)`, and at the end"},
     {"held_out", "data to evaluate at the end, and as often as `evaluate` says"},
+    {"init", "the file with the first values of parameters: `weights(\"model.safetensors\")`"},
     {"optim", "the optimizer: `sgd` or `adamw`"},
     {"seed", "the number that all random values come from"},
     {"steps", "how many steps are trained"},

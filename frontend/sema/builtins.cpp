@@ -32,6 +32,7 @@ Type parse_type(std::string_view text) {
       {"dimension", TypeKind::dimension},
       {"dtype", TypeKind::dtype},
       {"every", TypeKind::every},
+      {"fallback", TypeKind::fallback},
       {"float", TypeKind::floating},
       {"i64", TypeKind::tensor_i64},
       {"initializer", TypeKind::initializer},
@@ -47,6 +48,7 @@ Type parse_type(std::string_view text) {
       {"string", TypeKind::string},
       {"tensor", TypeKind::tensor},
       {"token_type", TypeKind::token_type},
+      {"weights", TypeKind::weights},
   };
   const bool list = text.front() == '[';
   if (list) text = text.substr(1, text.size() - 2);

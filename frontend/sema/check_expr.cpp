@@ -57,7 +57,7 @@ std::string with_article(Type type) {
   const bool vowel = std::string_view("aeio").find(name.front()) != std::string_view::npos ||
                      name.starts_with("f32") || name.starts_with("f64");
   const bool plural = type == kDevices || type == kBytes || type == Type{TypeKind::steps} ||
-                      type.is(TypeKind::data);
+                      type.is(TypeKind::data) || type.is(TypeKind::weights);
   if (type == kNone) return "nothing";
   return (plural ? "`" : vowel ? "an `" : "a `") + std::string(name) + "`";
 }
@@ -432,6 +432,10 @@ bool Analyser::report_mismatch(const ast::Expr& expr, Type actual, Type expected
     diagnostic.hint("write `epoch` or `replacement`");
   } else if (expected.is(TypeKind::token_type)) {
     diagnostic.hint("write `u8`, `u16`, `u32` or `i32`");
+  } else if (expected.is(TypeKind::weights)) {
+    diagnostic.hint("write `weights({})`", actual == kString ? text : "\"model.safetensors\"");
+  } else if (expected.is(TypeKind::fallback)) {
+    diagnostic.hint("write `missing: init`, or leave it out: then no parameter may be missing");
   }
   return true;
 }

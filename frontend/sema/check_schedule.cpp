@@ -235,6 +235,7 @@ std::span<const Analyser::SettingRow> Analyser::train_settings() {
       {"dtype", {TypeKind::dtype}},
       {"evaluate", {TypeKind::every}},
       {"held_out", {TypeKind::data}},
+      {"init", {TypeKind::weights}},
       {"optim", {TypeKind::optimizer}},
       {"seed", kInt},
       {"steps", kInt},

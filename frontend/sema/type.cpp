@@ -33,6 +33,8 @@ std::string_view type_name(Type type) {
       {"every", "[every]"},
       {"sampling", "[sampling]"},
       {"token type", "[token type]"},
+      {"weights", "[weights]"},
+      {"fallback", "[fallback]"},
       {"dtype", "[dtype]"},
       {"platform", "[platform]"},
       {"device", "[device]"},

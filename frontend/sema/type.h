@@ -40,6 +40,8 @@ enum class TypeKind : std::uint8_t {
   every,        // `every(100, keep: 3)`
   sampling,     // `epoch`
   token_type,   // `u16`
+  weights,      // `weights("model.safetensors")`
+  fallback,     // `init`, as the value of `missing`
   dtype,        // `f64`
   platform,     // `cuda`
   device,       // `device(memory: 80GiB)`

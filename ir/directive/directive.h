@@ -441,6 +441,15 @@ struct Every {
   LocId keep_loc = {};
 };
 
+/// The first values of parameters, from a file of weights.
+struct InitialWeights {
+  std::string path;  // a safetensors file, or a folder of such files
+  // Parameters that it lacks keep the values of their initializers; otherwise none may be missing.
+  bool keeps_missing = false;
+  LocId loc;
+  LocId path_loc = {};
+};
+
 /// The kind of device that a plan is for; its kernels determine the workspaces.
 enum class Platform : std::uint8_t { cpu, cuda };
 inline constexpr const char* kPlatformNames[] = {"cpu", "cuda"};
@@ -459,6 +468,7 @@ struct Settings {
   Platform device = Platform::cpu;
   std::optional<Every> checkpoint;
   std::optional<Every> evaluate;  // of `held_out`
+  std::optional<InitialWeights> init;
   LocId loc;
 };
 

@@ -517,6 +517,23 @@ Every parse_every(TextReader& reader) {
   return every;
 }
 
+/// `weights("model.safetensors", missing: init)`
+InitialWeights parse_initial_weights(TextReader& reader) {
+  InitialWeights weights;
+  reader.expect("weights");
+  reader.expect("(");
+  weights.path = reader.string("a path");
+  if (reader.accept(",")) {
+    reader.expect("missing");
+    reader.expect(":");
+    reader.expect("init");
+    weights.keeps_missing = true;
+  }
+  reader.expect(")");
+  weights.loc = reader.location();
+  return weights;
+}
+
 constexpr std::pair<std::string_view, void (*)(TextReader&, Settings&)> kSettings[] = {
     {"steps",
      [](TextReader& reader, Settings& settings) {
@@ -541,6 +558,8 @@ constexpr std::pair<std::string_view, void (*)(TextReader&, Settings&)> kSetting
      [](TextReader& reader, Settings& settings) { settings.checkpoint = parse_every(reader); }},
     {"evaluate",
      [](TextReader& reader, Settings& settings) { settings.evaluate = parse_every(reader); }},
+    {"init",
+     [](TextReader& reader, Settings& settings) { settings.init = parse_initial_weights(reader); }},
 };
 
 }  // namespace

@@ -382,6 +382,13 @@ void print(const Settings& settings, llvm::raw_ostream& os, const Context& conte
   };
   interval("checkpoint", settings.checkpoint);
   interval("evaluate", settings.evaluate);
+  if (settings.init) {
+    os << "  init weights(";
+    print_string(os, settings.init->path);
+    os << (settings.init->keeps_missing ? ", missing: init)" : ")");
+    location(settings.init->loc);
+    os << '\n';
+  }
   os << "}\n";
 }
 

@@ -34,6 +34,8 @@ class Header {
       wrong(settings_.held_out->loc,
             "`held_out` has an order of samples, and it is read once, in order");
     intervals();
+    if (settings_.init && settings_.init->path.empty())
+      wrong(settings_.init->loc, "`init` names no file of weights");
     starts();
     elements();
     masks();

@@ -280,6 +280,7 @@ TEST(Format, ALineMayGoOnWithAWordThatBeginsStatements) {
       "x =\n        3",
       "data:\n        synthetic(batch: 4)",
       "checkpoint:\n        every(100,\n        keep: 3)",
+      "init:\n        weights(\"w\",\n        missing: init)",
       "order\n        zbv_ranks(p, m)",
       "require x and\n        model == 1 or\n        y else\n        \"no\"",
       "for i in\n        0..2,\n        j in 0..3 {\n        f(i)\n    }",

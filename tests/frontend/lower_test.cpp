@@ -304,6 +304,42 @@ TEST(LowerSettings, HowOftenATrainWritesAndEvaluates) {
   EXPECT_EQ(lowered.codes(), std::vector<Code>(2, Code::setting_out_of_range)) << lowered.report();
 }
 
+TEST(LowerSettings, WeightsLieBesideTheProgram) {
+  const std::string text =
+      "param base = \"sub/../base.safetensors\"\n"
+      "model net() { weight w[dim: 4]; loss square(w) }\n"
+      "mesh one(p: 1)\n"
+      "train plain = net() on one { optim: sgd(lr: 0.1); steps: 5 }\n"
+      "train t = net() on one {\n"
+      "    optim: sgd(lr: 0.1)\n"
+      "    steps: 5\n"
+      "    init: weights(base)\n"
+      "}\n"
+      "train u = net() on one {\n"
+      "    optim: sgd(lr: 0.1)\n"
+      "    steps: 5\n"
+      "    let file = weights(path: \"/a/model\", missing: init)\n"
+      "    init: file\n"
+      "}\n";
+  Lowered lowered(text);
+  const auto init = [&]() -> const std::optional<directive::InitialWeights>& {
+    return lowered.result->strategy.settings.init;
+  };
+  ASSERT_TRUE(lowered.train("plain")) << lowered.report();
+  EXPECT_FALSE(init());
+  ASSERT_TRUE(lowered.train("t")) << lowered.report();
+  EXPECT_EQ(init()->path.substr(init()->path.rfind('/') + 1), "base.safetensors");
+  EXPECT_EQ(init()->path.find(".."), std::string::npos);
+  EXPECT_FALSE(init()->keeps_missing);
+  EXPECT_EQ(lowered.context.locations.primary(init()->path_loc).begin, text.find("base)"));
+  ASSERT_TRUE(lowered.train("u")) << lowered.report();
+  EXPECT_EQ(init()->path, "/a/model");
+  EXPECT_TRUE(init()->keeps_missing);
+  // From the command line it is relative to the current folder.
+  ASSERT_TRUE(lowered.train("t", {{"base", "x/y"}})) << lowered.report();
+  EXPECT_EQ(init()->path, "x/y");
+}
+
 TEST(LowerOverrides, ThatDoNotFitAreRefused) {
   for (const lower::Override& override :
        std::vector<lower::Override>{{"half", "two"},

@@ -23,6 +23,7 @@ const std::string kText =
     "    optim: adamw(lr: cosine(3e-4, warmup: 2), clip: 1.0)\n"
     "    steps: 3\n"
     "    checkpoint: every(2, keep: 4)\n"
+    "    init: weights(\"w\", missing: init)\n"
     "    place model on pp[0]\n"
     "    replicate model over dp with bucket: 1MiB, zero: 1\n"
     "    stream p2p: model.send with window: 4\n"
@@ -46,6 +47,9 @@ TEST(Arguments, BuiltinsAndDirectivesAreExplained) {
       {"hover", "check^point:", "how often weights and optimizer state are written"},
       {"hover", "ev^ery(2", "every(steps: int, keep: int = none) -> every"},
       {"hover", "ke^ep: 4", "how many checkpoints are kept"},
+      {"hover", "in^it: weights", "the first values of parameters"},
+      {"hover", "wei^ghts(", "weights(path: string, missing: fallback = none) -> weights"},
+      {"hover", "mis^sing: init", "parameters that the file lacks"},
       {"hover", "(bat^ch: 8", "samples of a step"},
       {"hover", "over^lap", "overlap: float = 1"},
       {"hover", "lat^ency", "before the first byte arrives"},
@@ -62,6 +66,7 @@ TEST(Arguments, BuiltinsAndDirectivesAreExplained) {
       {"signatureHelp", "warmup: ^2", R"("activeParameter":1)"},
       {"signatureHelp", "every(^2", "the number of steps from one time to the next"},
       {"signatureHelp", "keep: ^4", R"("activeParameter":1)"},
+      {"signatureHelp", "missing: ^init", R"("activeParameter":1)"},
       {"signatureHelp", "overlap: ^1", R"("activeParameter":2)"},
       {"signatureHelp", "overlap: ^1", "the factor by which work takes longer"},
       {"signatureHelp", "bandwidth: ^50", "bytes per second"},

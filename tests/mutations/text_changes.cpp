@@ -35,6 +35,7 @@ constexpr Rule kRules[] = {
     {"never", "  evaluate ", R"(every \d+)", "every 0"},
     {"a negative number", "  checkpoint ", R"((\d+))", "-1$1"},
     {"keeps evaluations", "  evaluate ", R"(every \d+)", "$& keep 1"},
+    {"no file of weights", "  init ", R"("[^"]+")", "\"\""},
     {"another kind of port", "", R"((%\S+: )data )", "$1saved "},
     {"another kind of port", "body ", R"((\(%\S+: )saved )", "$1data "},
     {"another extent of the samples", "  data ", R"((seq: )(\d+))", "${1}1$2"},

@@ -63,6 +63,7 @@ std::string describe(const Value& value) {
           [](directive::TokenType v) -> std::string {
             return std::string(directive::kTokenTypeNames[static_cast<std::size_t>(v)]);
           },
+          [](Fallback) -> std::string { return "init"; },
           [](const Processor* v) -> std::string { return v->name; },
           [](const Shared<std::string>& v) { return "\"" + *v + "\""; },
           [](const Shared<Values>& v) { return "a list of " + std::to_string(v->size()); },
@@ -72,6 +73,7 @@ std::string describe(const Value& value) {
           [](const Shared<directive::LearningRate>&) -> std::string { return "a learning rate"; },
           [](const Shared<directive::Optimizer>&) -> std::string { return "an optimizer"; },
           [](const Shared<directive::Data>&) -> std::string { return "a data source"; },
+          [](const Shared<directive::InitialWeights>& v) { return "weights of `" + v->path + "`"; },
           [](const Shared<directive::Every>& v) { return "every " + counted(v->steps, "step"); },
           [](const Shared<MeasureTest>&) -> std::string { return "a requirement on the plan"; },
           [](const Shared<MachineDevice>&) -> std::string { return "a device"; },

@@ -74,18 +74,21 @@ struct OrderValue {
   std::vector<PendingGradient> pending;  // by rank
 };
 
+/// The values of parameters that a file of weights lacks: those of their initializers.
+enum class Fallback : std::uint8_t { init };
+
 template <typename T>
 using Shared = std::shared_ptr<const T>;
 
 struct Value {
-  using Payload =
-      std::variant<std::monostate, std::int64_t, double, bool, ByteCount, Range, AxisValue,
-                   DeviceSetId, TensorValue, CursorValue, MeasureValue, tensor::DType,
-                   directive::Platform, directive::Sampling, directive::TokenType, const Processor*,
-                   Shared<std::string>, Shared<Values>, Shared<directive::Selector>,
-                   Shared<OrderValue>, Shared<tensor::Init>, Shared<directive::LearningRate>,
-                   Shared<directive::Optimizer>, Shared<directive::Data>, Shared<directive::Every>,
-                   Shared<MeasureTest>, Shared<MachineDevice>, Shared<MachineLink>>;
+  using Payload = std::variant<
+      std::monostate, std::int64_t, double, bool, ByteCount, Range, AxisValue, DeviceSetId,
+      TensorValue, CursorValue, MeasureValue, tensor::DType, directive::Platform,
+      directive::Sampling, directive::TokenType, Fallback, const Processor*, Shared<std::string>,
+      Shared<Values>, Shared<directive::Selector>, Shared<OrderValue>, Shared<tensor::Init>,
+      Shared<directive::LearningRate>, Shared<directive::Optimizer>, Shared<directive::Data>,
+      Shared<directive::InitialWeights>, Shared<directive::Every>, Shared<MeasureTest>,
+      Shared<MachineDevice>, Shared<MachineLink>>;
   Payload payload;
 
   Value() = default;

@@ -1,5 +1,5 @@
-// The settings of a train: data, optimizer, learning rate, steps, device, dtype, seed, intervals of
-// checkpoints and evaluations.
+// The settings of a train: data, initial weights, optimizer, learning rate, steps, device, dtype,
+// seed, intervals of checkpoints and evaluations.
 
 #include <cmath>
 #include <filesystem>
@@ -45,6 +45,7 @@ class SettingCall {
       case Builtin::synthetic: return done(synthetic());
       case Builtin::tokens: return done(tokens());
       case Builtin::every: return done(every());
+      case Builtin::weights: return done(weights());
       case Builtin::device: return done(device());
       case Builtin::link: return done(link());
       default: break;
@@ -237,23 +238,27 @@ class SettingCall {
     return link;
   }
 
-  /// Data of a file: the path, which is one beside the program, and the batch.
+  /// The path of argument i, which is one beside the program at `loc`, unless it comes from the
+  /// command line. Empty after a failure.
+  std::string path(std::size_t i, LocId loc) {
+    const auto value = argument(i);
+    if (evaluator_.failed()) return {};
+    const std::string& text = *value->shared<std::string>();
+    const bool from_command_line = evaluator_.override_strings.contains(&text);
+    const LocationTable& locations = evaluator_.context().locations;
+    const std::filesystem::path folder =
+        std::filesystem::path(locations.files().name(locations.primary(loc).file)).parent_path();
+    return from_command_line || text.empty() ? text : (folder / text).lexically_normal().string();
+  }
+
+  /// Data of a file: the path and the batch.
   directive::Data file(directive::Data::Kind kind) {
-    Context& context = evaluator_.context();
     directive::Data data;
     data.loc = evaluator_.here(expr_.range, frame_);
     data.kind = kind;
     data.path_loc = evaluator_.here(argument_expr(expr_, 0).range, frame_);
-    const auto path = argument(0);
+    data.path = path(0, data.loc);
     if (evaluator_.failed()) return data;
-    const std::string& text = *path->shared<std::string>();
-    const bool from_command_line = evaluator_.override_strings.contains(&text);
-    const std::filesystem::path folder =
-        std::filesystem::path(
-            context.locations.files().name(context.locations.primary(data.loc).file))
-            .parent_path();
-    data.path =
-        from_command_line || text.empty() ? text : (folder / text).lexically_normal().string();
     data.batch = count(1, 1);
     return data;
   }
@@ -313,6 +318,23 @@ class SettingCall {
     every.keep = counted_by(directive::kKeptCheckpoints, 1);
     if (given(1)) every.keep_loc = evaluator_.here(argument_expr(expr_, 1).range, frame_);
     return every;
+  }
+
+  directive::InitialWeights weights() {
+    directive::InitialWeights weights;
+    weights.loc = evaluator_.here(expr_.range, frame_);
+    const SourceRange range = argument_expr(expr_, 0).range;
+    weights.path_loc = evaluator_.here(range, frame_);
+    weights.path = path(0, weights.loc);
+    if (!evaluator_.failed() && weights.path.empty()) {
+      evaluator_
+          .fail(Code::setting_out_of_range, range, frame_,
+                "`path` of `weights` is empty; it must name a file or a folder")
+          .hint("write `weights(\"model.safetensors\")`");
+      return weights;
+    }
+    weights.keeps_missing = argument(1).has_value();
+    return weights;
   }
 
   /// A number with bounds of its own; 0 if it is left out.
@@ -402,6 +424,8 @@ void ScheduleBuilder::setting(const ast::SettingStmt& stmt, Frame& frame) {
       return;
     }
     (name == "checkpoint" ? settings.checkpoint : settings.evaluate) = every;
+  } else if (name == "init") {
+    settings.init = *value.shared<directive::InitialWeights>();
   } else if (name == "device") {
     settings.device = *value.get<directive::Platform>();
   } else if (name == "dtype") {
