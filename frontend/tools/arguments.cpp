@@ -13,8 +13,8 @@ namespace {
 constexpr std::uint32_t bit(Command command) { return 1u << static_cast<unsigned>(command); }
 constexpr std::uint32_t kSimulates =
     bit(Command::show) | bit(Command::simulate) | bit(Command::compare);
-constexpr std::uint32_t kOnInput =
-    bit(Command::check) | kSimulates | bit(Command::train) | bit(Command::build);
+constexpr std::uint32_t kOnInput = bit(Command::check) | kSimulates | bit(Command::train) |
+                                   bit(Command::build) | bit(Command::export_weights);
 constexpr std::uint32_t kAll = kOnInput | bit(Command::explain) | bit(Command::fmt) |
                                bit(Command::repl) | bit(Command::lsp) | bit(Command::completion) |
                                bit(Command::doctor) | bit(Command::help);
@@ -85,6 +85,13 @@ constexpr CommandRow kCommands[] = {
      "product is timed for 20 ms on one thread of this machine, unless one takes more than 10 Gflop or 1 GiB. With --device cuda: the CUDA C++ of all\n"
      "kernels (kernels.cu), one C++ file per role that enqueues them, its calls as text, and a table of kernels with their registers if NVRTC is found.",
      "FILE is a .pipe file or a schedule of the standard library; NAME is needed when it has several trains.\n"},
+    {Command::export_weights, "export", "piper export RUN|FILE [NAME] -o FILE.safetensors|DIR", 1,
+     2, "write the parameters of a checkpoint, or the first values of a train, as safetensors",
+     "Writes one tensor for each parameter, under its name, row-major. A name that ends in .safetensors is one file. Any other is a folder with\n"
+     "model.safetensors, or above 4 GiB with several files and the index of Hugging Face. The checkpoint is verified first, and the output becomes\n"
+     "visible when it is complete. The values are the unrounded ones that the optimizer keeps, in the type of training unless --dtype says another.",
+     "RUN is the folder of `train --out` (its latest checkpoint), RUN:STEP, or a folder RUN/step-N. FILE is a .pipe file, whose train begins with the\n"
+     "exported values; NAME is needed when it has several trains.\n"},
     {Command::explain, "explain", "piper explain [CODE | SCHEDULE]", 0, 4,
      "explain a diagnostic, or a schedule of the library",
      "Prints the page of a diagnostic, such as P3007, or that of a schedule of the standard library: its origin and formulas, its figures\n"
@@ -154,6 +161,10 @@ constexpr OptionRow kOptions[] = {
      kSimulates},
     {"-o", "FILE", "", "write there instead of to standard output", kSimulates},
     {"-o", "DIR", "", "the folder to write to, made when it is missing", bit(Command::build)},
+    {"-o", "FILE|DIR", "", "the file to write, FILE.safetensors, or a new or empty folder",
+     bit(Command::export_weights)},
+    {"--dtype", "DTYPE", "that of training",
+     "the type of the exported numbers: f64, f32, bf16 or f16", bit(Command::export_weights)},
     {"--level", "LEVEL", "planned",
      "of show dag: built, split, placed, communicating, ordered or planned", bit(Command::show)},
     {"--locations", "", "",
@@ -175,7 +186,9 @@ constexpr OptionRow kOptions[] = {
      bit(Command::show)},
     {"--transport", "NAME", "local", "how ranks communicate: local, as threads of this process",
      bit(Command::train)},
-    {"--steps", "N", "the train's", "number of steps", bit(Command::train)},
+    {"--steps", "N", "the train's",
+     "number of steps; 0 keeps the first values in a checkpoint and evaluates them",
+     bit(Command::train)},
     {"--threads", "N", "1", "threads of one rank inside a matrix product", bit(Command::train)},
     {"--out", "DIR", "",
      "write checkpoints (step-N), metrics.jsonl and flight records there; those of an earlier run are kept aside",
@@ -286,6 +299,10 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     if (!one_of(value, {"csv", "tensorboard"}))
       return "`--log " + value + "` is no log: write `--log csv` or `--log tensorboard`";
     (value == "csv" ? arguments.log_csv : arguments.log_tensorboard) = true;
+  } else if (name == "--dtype") {
+    if (!one_of(value, {"f64", "f32", "bf16", "f16"}))
+      return "`--dtype " + value + "` is no type: write `f64`, `f32`, `bf16` or `f16`";
+    arguments.dtype = value;
   } else if (name == "--script") {
     arguments.script = value;
   } else if (name == "--trace") {
@@ -310,11 +327,7 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     const auto count = parse_count(value);
     if (!count) return "`" + name + " " + value + "` is no whole number";
     if (name == "-n") arguments.ranks = count;
-    if (name == "--steps") {
-      if (*count == 0)
-        return "`--steps 0` trains nothing: write at least 1, or `piper check` to run nothing";
-      arguments.steps = count;
-    }
+    if (name == "--steps") arguments.steps = count;
     if (name == "--threads") {
       if (*count == 0 || *count > 1024) return "`--threads " + value + "` is outside 1 to 1024";
       arguments.threads = count;
@@ -349,6 +362,11 @@ std::string wrong_use(const CommandRow& command, const Arguments& arguments) {
   }
   if (arguments.command == Command::build && arguments.output.empty())
     return "`build` needs a folder to write to: write `" + std::string(command.usage) + "`";
+  if (arguments.command == Command::export_weights && arguments.output.empty())
+    return "`export` needs a file or a folder to write to: write `" + std::string(command.usage) +
+           "`";
+  if (arguments.steps == 0 && !(arguments.trace + arguments.profile).empty())
+    return "`--trace` and `--profile` record a step: leave out `--steps 0`";
   if (!arguments.only.empty() && arguments.resume.empty())
     return "`--only` says what is taken from a checkpoint: write `--resume DIR`, too";
   if (arguments.reference && !arguments.resume.empty())

@@ -23,6 +23,7 @@ enum class Command : std::uint8_t {
   compare,
   train,
   build,
+  export_weights,
   explain,
   fmt,
   repl,
@@ -51,6 +52,7 @@ struct Arguments {
   std::optional<std::uint64_t> threads;          // --threads
   std::string out_folder;                        // --out
   std::string resume, only;                      // --resume, --only
+  std::string dtype;                             // --dtype; empty: that of training
   std::string trace, profile;                    // --trace, --profile
   std::string script;                            // --script
   bool log_csv = false;                          // --log csv

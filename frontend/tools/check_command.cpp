@@ -1,4 +1,5 @@
 #include "frontend/tools/commands.h"
+#include "frontend/tools/initial_weights.h"
 #include "frontend/tools/large_heap.h"
 #include "frontend/tools/token_check.h"
 #include "frontend/tools/train_job.h"
@@ -107,6 +108,7 @@ int run_check(Console& console, const Arguments& arguments) {
     filler.fill(operations * kBytesPerOperation);
     session.check(subject);
     look_for_data(session, subject.lowered);
+    weights_fit(session, subject.lowered, Code::data_not_here);
   }
   return session.finish();
 }

@@ -22,6 +22,7 @@ std::vector<std::string_view> choices_of(const OptionRow& option) {
   if (name == "--transport") return {"local"};
   if (name == "--only") return {"weights"};
   if (name == "--log") return {"csv", "tensorboard"};
+  if (name == "--dtype") return {"f64", "f32", "bf16", "f16"};
   return {};
 }
 
@@ -45,6 +46,7 @@ WordKind word_kind(Command command) {
     case Command::compare:
     case Command::build: return WordKind::input;
     case Command::train:
+    case Command::export_weights:
     case Command::fmt: return WordKind::program;
     case Command::explain: return WordKind::schedule_or_code;
     default: return WordKind::other;

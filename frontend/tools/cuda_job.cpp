@@ -161,9 +161,8 @@ std::unique_ptr<CudaDevice> open_cuda(Session& session, runtime::ProcessGroup* g
 namespace {
 
 /// Facts that have to be equal in all processes, each with a name for the message. `own`: the job
-/// as this process runs it.
-std::vector<std::pair<std::string, std::string>> facts_of(const PiperJob& job,
-                                                          const PiperJob& own,
+/// as this process of `device` runs it.
+std::vector<std::pair<std::string, std::string>> facts_of(const PiperJob& job, const PiperJob& own,
                                                           const CudaDevice& device) {
   std::string programs, held_out;
   for (std::uint32_t r = 0; r < job.num_ranks; ++r) {
@@ -176,6 +175,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const PiperJob& job,
   };
   return {{"options", device.asked},
           {"checkpoints", device.checkpoints},
+          {"initial weights", device.weights.empty() ? "none" : device.weights},
           {"programs", short_digest(programs)},
           {"programs for held-out data", short_digest(held_out)},
           {"first step", std::to_string(own.first_step)},

@@ -40,6 +40,8 @@ struct CudaDevice {
   std::string asked = {};
   // Whether a process writes its part of checkpoints: all or none.
   std::string checkpoints = {};
+  // The fingerprint of the initial weights, which all processes read; empty without any.
+  std::string weights = {};
   runtime::ProcessGroup* group = nullptr;  // null: all ranks run on this GPU
   // With a group, until an executor has it; the next one opens it again.
   std::unique_ptr<runtime::cuda::Nccl> nccl;

@@ -28,6 +28,11 @@ void InputFiles::add(std::string path) {
   if (!path.empty()) files_.push_back(std::move(path));
 }
 
+void InputFiles::add_tree(std::string path) {
+  std::error_code none;
+  (fs::is_directory(path, none) ? folders_ : files_).push_back(std::move(path));
+}
+
 void InputFiles::add_named(const Arguments& arguments) {
   std::vector<std::string> named = arguments.positional;
   named.push_back(arguments.machine);
@@ -42,14 +47,14 @@ void InputFiles::add_named(const Arguments& arguments) {
 void InputFiles::add_data(const directive::Settings& settings) {
   for (const auto* data : {&settings.data, &settings.held_out}) {
     if (!*data || (*data)->path.empty()) continue;
-    std::error_code none;
     const std::string& path = (*data)->path;
-    (fs::is_directory(path, none) ? folders_ : files_).push_back(path);
+    add_tree(path);
     if ((*data)->kind != directive::Data::Kind::tokens) continue;
     // An index and its tokens are one text.
     for (const char* partner : {".bin", ".idx"})
       files_.push_back(fs::path(path).replace_extension(partner).string());
   }
+  if (settings.init) add_tree(settings.init->path);
 }
 
 void InputFiles::add_sources(const SourceTable& sources) {

@@ -20,9 +20,11 @@ class InputFiles {
  public:
   /// A file. Need not exist.
   void add(std::string path);
+  /// A file, or a folder with all files below it.
+  void add_tree(std::string path);
   /// The files that the command line names: programs, also as FILE:NAME, costs and the machine.
   void add_named(const Arguments& arguments);
-  /// The data of a train: files, or folders with all files below them.
+  /// The data and the initial weights of a train: files, or folders with all files below them.
   void add_data(const directive::Settings& settings);
   void add_sources(const SourceTable& sources);
 

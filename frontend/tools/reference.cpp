@@ -8,6 +8,7 @@
 
 #include "backend/reference/sequential_run.h"
 #include "frontend/tools/driver.h"
+#include "frontend/tools/initial_weights.h"
 #include "frontend/tools/train_job.h"
 #include "ir/dag/bucket_layout.h"
 #include "llvm/Support/JSON.h"
@@ -218,6 +219,28 @@ Comparison against_cpu(Session& session, Session::Subject& subject, const runtim
              : without_job(interrupt);
 }
 
+/// Writes the initial weights of a train to the parameters of the one-device run, too.
+std::optional<runtime::Failure> take_same_weights(const TrainJob& train,
+                                                  const PiperProgram& program,
+                                                  unsigned char* state) {
+  const std::optional<directive::InitialWeights>& init = train.training.settings.init;
+  if (!init) return std::nullopt;
+  runtime::Failure failure;
+  const auto weights = open_weights(shapes_of(train.training), *init, failure);
+  if (!weights) return failure;
+  PiperJobRank rank{};
+  rank.program = &program;
+  runtime::StateMemory memory;
+  memory.ranks = {&rank, 1};
+  memory.local = [](std::size_t number) { return std::optional(number); };
+  memory.write = [state](std::size_t, bool, std::uint64_t offset, const void* from,
+                         std::uint64_t bytes) {
+    std::memcpy(state + offset, from, bytes);
+    return true;
+  };
+  return take_weights(*weights, memory, {});
+}
+
 Comparison against_sequential(Session& session, Session::Subject& subject,
                               const runtime::Options& options,
                               const runtime::Interrupt& interrupt) {
@@ -252,6 +275,10 @@ Comparison against_sequential(Session& session, Session::Subject& subject,
   state.params = run.params().data();
   state.num_params = static_cast<std::uint32_t>(run.params().size());
   runtime::initialise_parameters(state, job.seed, nullptr, run.state(), nullptr);
+  if (auto refused = take_same_weights(*train, state, run.state())) {
+    report_failure(session, *refused, subject.lowered.strategy.settings.loc);
+    return {};
+  }
 
   const runtime::EndsRun ends(interrupt, *train->executor);
   Comparison comparison;

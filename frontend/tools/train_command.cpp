@@ -273,6 +273,8 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
   if (prints && !prepare_folder(session, resumed, made->tables, made->training.settings.loc))
     return session.finish();
   if (prints) print_start(session.words(), subject, *made);
+  if (prints && made->weights)
+    session.words() << runtime::report_text(*made->weights) << std::flush;
   if (prints && resumed != nullptr)
     session.words() << resumed_text(*resumed, *made->executor, made->tables) << std::flush;
   runtime::TrainOptions options;

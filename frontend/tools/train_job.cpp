@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontend/tools/environment.h"
+#include "frontend/tools/initial_weights.h"
 #include "frontend/tools/resume.h"
 #include "frontend/tools/token_check.h"
 #include "ir/diagnostics/counted.h"
@@ -209,7 +210,10 @@ bool texts_are_ready(Session& session, const Session::Subject& subject) {
     report_failure(session, *failure, subject.lowered.strategy.mesh.loc);
     return false;
   }
-  return data_is_readable(session, subject.lowered);
+  const bool readable = data_is_readable(session, subject.lowered);
+  // A run that goes on from a checkpoint reads no initial weights.
+  if (!session.arguments().resume.empty()) return readable;
+  return weights_fit(session, subject.lowered) && readable;
 }
 
 std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject,
@@ -263,20 +267,42 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
     return nullptr;
   }
   made->tables = made->job->tables();
-  executor_options.first_values = resumed == nullptr;
+  std::optional<OpenedWeights> weights;
+  if (resumed == nullptr && settings.init) {
+    weights = open_weights(shapes_of(made->training), *settings.init, failure);
+    if (!weights) {
+      if (cuda != nullptr && cuda->group != nullptr) cuda->group->fail(failure);
+      report_failure(session, failure, settings.init->path_loc);
+      return nullptr;
+    }
+    made->weights = weights->report;
+  }
+  if (cuda != nullptr) cuda->weights = weights_identity(weights);
+  executor_options.first_values =
+      resumed == nullptr && (!weights || !weights->report.missing.empty());
   if (resumed != nullptr) start_from(*resumed, made->tables, session.arguments().steps);
   made->executor =
       cuda != nullptr
           ? make_cuda_executor(*cuda, *made->job, made->tables, executor_options, failure)
-          : runtime::Executor::create(made->tables, runtime::make_cpu_device(),
-                                      executor_options, failure);
+          : runtime::Executor::create(made->tables, runtime::make_cpu_device(), executor_options,
+                                      failure);
+  LocId where = settings.loc;
   if (made->executor) {
-    const auto refused = resumed != nullptr ? take_state(*resumed, *made->executor) : std::nullopt;
+    const bool alone = cuda == nullptr || cuda->group == nullptr;
+    std::optional<runtime::Failure> refused;
+    if (resumed != nullptr) refused = take_state(*resumed, *made->executor);
+    if (weights) {
+      // Several processes stop together, at a step.
+      refused = take_weights(*weights, made->executor->state_memory(),
+                             alone ? std::function<bool()>(stopped) : nullptr);
+      if (!refused && alone && stopped()) return nullptr;
+      where = settings.init->path_loc;
+    }
     if (!refused) return made;
-    if (cuda != nullptr && cuda->group != nullptr) cuda->group->fail(*refused);
+    if (!alone) cuda->group->fail(*refused);
     failure = *refused;
   }
-  if (!stopped()) report_failure(session, failure, subject.lowered.strategy.settings.loc);
+  if (!stopped()) report_failure(session, failure, where);
   return nullptr;
 }
 

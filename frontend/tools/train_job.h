@@ -10,6 +10,7 @@
 #include "frontend/tools/session.h"
 #include "runtime/executor/executor.h"
 #include "runtime/launch/interrupt.h"
+#include "runtime/weights/match.h"
 
 namespace piper::tools {
 
@@ -23,6 +24,8 @@ struct TrainJob {
   PiperJob tables{};  // of the job, with the ranks of this process
   std::unique_ptr<runtime::Executor> executor;
   std::string device = {};  // a GPU's name; empty: the CPU
+  // The weights of `init`, unless the run goes on from a checkpoint.
+  std::optional<runtime::WeightsReport> weights = {};
 };
 
 /// The runtime's options: the environment's and then the command line's. Nothing, and a diagnostic,

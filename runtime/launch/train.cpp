@@ -143,8 +143,9 @@ class Training {
 
   /// The last checkpoint, which is written while the held-out data is read.
   void end() {
-    const bool moved = executor_.next_step() > first_;
-    if (moved && keep(save())) return;
+    // A run of no step keeps what it would begin with.
+    const bool is_new = executor_.next_step() > first_ || (first_ == end_ && !options_.resumed);
+    if (is_new && keep(save())) return;
     result_.trained = result_.ended == Ended::finished;
     if (result_.trained && executor_.evaluation_steps() > 0) {
       if (const auto loss = evaluate()) result_.held_out_loss = loss;

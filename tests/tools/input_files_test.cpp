@@ -114,6 +114,26 @@ TEST_F(InputFiles, AreAllFilesOfAFolderOfTexts) {
   EXPECT_EQ(run_tool({"show", "orders", path("g.pipe"), "-o", path("texts/new.txt")}).exit_code, 0);
 }
 
+TEST_F(InputFiles, AreTheWeightsThatATrainBeginsWith) {
+  folder_.write("base/model.safetensors", "is read by a run alone");
+  folder_.write("one.safetensors", "and this one, too");
+  for (const std::string name : {"base", "one.safetensors"}) {
+    folder_.write("w.pipe",
+                  "model net() { weight a[one: 1]; loss square(a) }\nmesh m(p: 1)\n"
+                  "train t = net() on m { optim: sgd(lr: 0.1); steps: 1; init: weights(\"" +
+                      path(name) + "\") }\n");
+    const std::string file = name == "base" ? path("base/model.safetensors") : path(name);
+    const std::string before = read(file.substr(folder_.path().string().size() + 1));
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"show", "orders", path("w.pipe"), "-o", file},
+          {"export", path("w.pipe"), "-o", path("one.safetensors")}}) {
+      if (words[0] == "export" && name == "base") continue;
+      EXPECT_THAT(run_tool(words).err, HasSubstr("error P6102: ")) << name;
+    }
+    EXPECT_EQ(read(file.substr(folder_.path().string().size() + 1)), before);
+  }
+}
+
 TEST_F(InputFiles, TwoOutputsHaveTwoNames) {
   EXPECT_EQ(run_tool({"train", path("t.pipe"), "--interpret", "--profile", path("x.json"),
                       "--trace", path("x.json")})
