@@ -53,6 +53,8 @@ VAR : 'var' ;
 WEIGHT : 'weight' ;
 WITH : 'with' ;
 PASS : 'F' | 'R' | 'B' | 'BI' | 'BW' ;
+// A keyword only where it begins an item; elsewhere frontend/parse/soft_keywords makes it a NAME.
+NAMES : 'names' ;
 
 LPAREN : '(' ;
 RPAREN : ')' ;

@@ -19,7 +19,24 @@ item
     | (DEF | SCHEDULE | MODEL) functionHead block           # functionItem
     | TRAIN trainHead block                                 # trainItem
     | MACHINE machineHead block                             # machineItem
+    | NAMES name namesBody                                  # namesItem
     ;
+namesBody : LBRACE (namesLine SEMI)* RBRACE ;
+// `config { ... }`, `ignore "..."`, or the path of parameters and their tensor in a file.
+namesLine
+    : name (factsBody | STRING (COMMA STRING)* | pathIndex? (DOT pathPart)* COLON fileTensor)
+    | tuple pathIndex? COLON fileTensor
+    ;
+factsBody : LBRACE (facts SEMI)* RBRACE ;
+facts : pair (COMMA pair)* ;
+pathPart : (name | tuple) pathIndex? ;
+tuple : LPAREN name (COMMA name)* RPAREN ;
+// The index of a repeated part; after the last part, the dimensions of the parameter.
+pathIndex : LBRACKET pathDim (COMMA pathDim)* RBRACKET ;
+pathDim : NUMBER | name (ASSIGN factor+)? ;
+factor : name (COLON NUMBER)? ;
+fileTensor : STRING LBRACKET fileDim (COMMA fileDim)* RBRACKET (OR name)? ;
+fileDim : name+ ;
 meshHead : name (ASSIGN name AS)? ;
 functionHead : name params (ARROW kind)? ;
 trainHead : name ASSIGN modelCall ON name ;

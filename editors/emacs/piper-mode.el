@@ -23,6 +23,7 @@
   (setq-local font-lock-defaults
               `(((,(regexp-opt piper-keywords 'symbols) . font-lock-keyword-face)
                  ("\\_<\\(F\\|R\\|B\\|BI\\|BW\\)\\_>" . font-lock-builtin-face)
+                 ("^\\s-*\\(names\\) +\\(\\w+\\)\\s-*\\(?:{\\|//\\|$\\)" (1 font-lock-keyword-face) (2 font-lock-function-name-face))
                  ("\\_<\\(?:def\\|schedule\\|model\\|train\\|machine\\|mesh\\|param\\) +\\(\\w+\\)" 1 font-lock-function-name-face)))))
 (add-to-list 'auto-mode-alist '("\\.pipe\\'" . piper-mode))
 (with-eval-after-load 'eglot

@@ -13,12 +13,13 @@
 #include <vector>
 
 #include "frontend/ast/comment.h"
+#include "frontend/ast/names.h"
 #include "frontend/ast/stmt.h"
 #include "llvm/Support/Allocator.h"
 
 namespace piper::ast {
 
-enum class ItemKind : std::uint8_t { error, use, param, mesh, function, train, machine };
+enum class ItemKind : std::uint8_t { error, use, param, mesh, function, train, machine, names };
 
 struct Item {
   ItemKind kind;
@@ -94,6 +95,14 @@ struct MachineItem : ItemNode<ItemKind::machine> {
   Identifier name;
   Identifier mesh;
   Block* body = nullptr;
+};
+
+/// `names llama { embed.token : "model.embed_tokens.weight"[vocab, dim] }`
+struct NamesItem : ItemNode<ItemKind::names> {
+  using ItemNode::ItemNode;
+  Identifier name;
+  std::span<const NamesLine> lines;
+  SourceRange body;  // with the braces
 };
 
 class Module {

@@ -56,6 +56,14 @@ class Printer {
         line("machine", item.range, source_text(node.name) + " on " + source_text(node.mesh));
         return block(node.body);
       }
+      case ItemKind::names: {
+        const auto& node = llvm::cast<NamesItem>(item);
+        line("names", item.range, source_text(node.name));
+        ++depth_;
+        for (const NamesLine& written : node.lines) names_line(written);
+        --depth_;
+        return;
+      }
     }
   }
 
@@ -72,6 +80,16 @@ class Printer {
     if (!text.empty()) out_ += ' ';
     out_ += text;
     out_ += '\n';
+  }
+
+  void names_line(const NamesLine& node) {
+    switch (node.kind) {
+      case NamesLineKind::error: return line("error", node.range, "");
+      case NamesLineKind::map:
+        return line("map", node.range, path_text(node) + " : " + right_text(node));
+      case NamesLineKind::config: return line("config", node.range, right_text(node));
+      case NamesLineKind::ignore: return line("ignore", node.range, right_text(node));
+    }
   }
 
   void block(const Block* block) {

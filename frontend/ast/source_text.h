@@ -18,5 +18,11 @@ std::string source_text(std::span<const Dim> dims);
 std::string source_text(const TypeRef& type);
 std::string source_text(std::span<const Param> params);
 std::string source_text(std::span<const Target> targets);
+/// `"model.layers.{l}.weight"`
+std::string source_text(const FileName& name);
+/// `block[l].attention.(q, k, v)[dim, heads, width = half: 2 pair]`
+std::string path_text(const NamesLine& line);
+/// `"h.{l}.attn.c_attn.weight"[dim, of heads width]`; the facts in braces; the ignored names.
+std::string right_text(const NamesLine& line);
 
 }  // namespace piper::ast

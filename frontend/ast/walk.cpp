@@ -41,6 +41,14 @@ class Walker {
         name(node.mesh);
         return block(node.body);
       }
+      case ItemKind::names: {
+        const auto& node = llvm::cast<NamesItem>(item);
+        name(node.name);
+        visit_(node.body, false);
+        if (names_.names_items) names_.names_items(node);
+        for (const NamesLine& line : node.lines) names_line(line);
+        return;
+      }
     }
   }
 
@@ -103,6 +111,40 @@ class Walker {
       declare(binding.name);
       expr(binding.values);
     }
+  }
+  void file_name(const FileName& file) {
+    visit_(file.range, file.pieces.empty());
+    for (const FileNamePiece& piece : file.pieces) {
+      if (!piece.hole.missing()) name(piece.hole);
+    }
+  }
+  void names_line(const NamesLine& line) {
+    visit_(line.range, line.kind == NamesLineKind::error);
+    if (names_.names_lines) names_.names_lines(line);
+    if (line.kind == NamesLineKind::map) {
+      visit_(line.path_range, false);
+      for (const NamesPart& part : line.parts) {
+        visit_(part.range, false);
+        name(part.name);
+        if (!part.index.missing()) name(part.index);
+      }
+      names(line.last);
+      for (const NamesDim& dim : line.dims) {
+        visit_(dim.range, false);
+        name(dim.name);
+        for (const NamesFactor& factor : dim.factors) {
+          visit_(factor.range, false);
+          name(factor.name);
+        }
+      }
+      file_name(line.file);
+      for (const FileDim& dim : line.file_dims) {
+        visit_(dim.range, false);
+        names(dim.names);
+      }
+    }
+    pairs(line.facts);
+    for (const FileName& file : line.ignored) file_name(file);
   }
   void exprs(ExprList list) {
     for (const Expr* each : list) expr(each);

@@ -27,6 +27,8 @@ struct NameVisitor {
   std::function<void(const Stmt& stmt)> statements;
   std::function<void(const Block& block)> blocks;
   std::function<void(const Dim& dim)> dims;
+  std::function<void(const NamesItem& item)> names_items;
+  std::function<void(const NamesLine& line)> names_lines;
 };
 
 void walk_names(const Item& item, const NameVisitor& visitor);

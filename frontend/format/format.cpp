@@ -190,6 +190,11 @@ std::optional<Column> column_of(const std::vector<Word>& words, const Line& line
     }
     return std::nullopt;
   };
+  // `block[l].attention.q: "..."[heads width, dim]`
+  if (const std::optional<std::size_t> colon = find(":");
+      colon && *colon + 2 < end && words[*colon + 1].kind == LexemeKind::string &&
+      words[*colon + 2].is("["))
+    return Column{"names", before(*colon + 1)};
   if (first.kind == LexemeKind::name && words[line.first + 1].is(":"))
     return Column{"setting", before(line.first + 2)};
   struct Row {

@@ -108,6 +108,7 @@ bool has_blank(const std::vector<Word>& words, std::size_t left) {
   if (a.is("(") || a.is("[") || a.is(".") || a.is("..")) return false;
   if ((b.is("(") || b.is("[")) && (a.kind == LexemeKind::name || a.is(")") || a.is("]")))
     return false;
+  if (b.is("[") && a.kind == LexemeKind::string) return false;  // a tensor of a file
   // `-x`
   const auto is_sign = [&](std::size_t i) {
     return words[i].is("-") && (i == 0 || !is_operand_end(words[i - 1]));

@@ -160,6 +160,8 @@ Item* AstBuilder::item(Grammar::ItemContext* context) {
     node->body = block(machine->block(), end);
     return node;
   }
+  if (auto* names_item = dynamic_cast<Grammar::NamesItemContext*>(context))
+    return names(names_item);
   return module_.make<ErrorItem>(where);
 }
 

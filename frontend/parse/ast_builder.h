@@ -36,6 +36,20 @@ class AstBuilder {
   ast::Item* item(Grammar::ItemContext* context);
   ast::Item* function(Grammar::FunctionItemContext* context);
 
+  // Lines of `names`.
+  ast::Item* names(Grammar::NamesItemContext* context);
+  ast::NamesLine names_line(Grammar::NamesLineContext* context);
+  void map_line(Grammar::NamesLineContext* context, ast::NamesLine& line);
+  ast::NamesPart names_part(const ast::Identifier& name, Grammar::PathIndexContext* index,
+                            SourceRange where);
+  std::span<const ast::NamesDim> names_dims(Grammar::PathIndexContext* context);
+  void file_tensor(Grammar::FileTensorContext* context, ast::NamesLine& line, SourceRange where);
+  /// The name between the quotes, with its holes.
+  ast::FileName file_name(const antlr4::Token* token);
+  std::span<const ast::FileName> file_names(Grammar::NamesLineContext* context);
+  /// An integer without a unit, at least `minimum`; nothing, and a diagnostic, if it is none.
+  std::optional<std::int64_t> whole_number(const antlr4::Token* token, std::int64_t minimum);
+
   // Statements.
   ast::Block* block(Grammar::BlockContext* context, SourceRange where);
   ast::Stmt* stmt(Grammar::StmtContext* context);

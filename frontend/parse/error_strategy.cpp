@@ -48,9 +48,15 @@ bool begins_item(std::size_t type) {
     case Parser::SCHEDULE:
     case Parser::MODEL:
     case Parser::TRAIN:
-    case Parser::MACHINE: return true;
+    case Parser::MACHINE:
+    case Parser::NAMES: return true;
     default: return false;
   }
+}
+
+/// A list of statements or lines in braces.
+bool is_body(std::size_t rule) {
+  return rule == Parser::RuleBlock || rule == Parser::RuleNamesBody;
 }
 
 const antlr4::atn::ATNState* state_of(antlr4::Parser* parser) {
@@ -206,8 +212,9 @@ std::optional<DiagnosticBuilder> ErrorStrategy::report(antlr4::Parser* parser,
   std::string_view noun;
   for (auto* outer = context; outer != nullptr && outer->start == found; outer = parent_of(outer)) {
     std::string_view name = noun_of(outer->getRuleIndex());
-    bool is_container =
-        outer->getRuleIndex() == Parser::RuleStmt || outer->getRuleIndex() == Parser::RuleItem;
+    bool is_container = outer->getRuleIndex() == Parser::RuleStmt ||
+                        outer->getRuleIndex() == Parser::RuleItem ||
+                        outer->getRuleIndex() == Parser::RuleNamesLine;
     if (!name.empty() && (noun.empty() || !is_container)) noun = name;
   }
   antlr4::Token* previous = parser->getTokenStream()->LT(-1);
@@ -375,7 +382,7 @@ antlr4::Token* ErrorStrategy::recoverInline(antlr4::Parser* parser) {
   antlr4::atn::Transition* transition = state->transitions[0];
   IntervalSet expected = atn.nextTokens(const_cast<antlr4::atn::ATNState*>(state));
 
-  if ((rule == Parser::RuleBlock || rule == Parser::RuleProgram) &&
+  if ((is_body(rule) || rule == Parser::RuleProgram) &&
       expected.contains(static_cast<std::size_t>(Parser::SEMI))) {
     report_end_of_statement(parser);
     skip(parser, distance_to_end(input));
@@ -402,9 +409,11 @@ antlr4::Token* ErrorStrategy::recoverInline(antlr4::Parser* parser) {
     sink_
         .report(Code::reserved_word, range(found), "`{}` is a reserved word and cannot be a name",
                 text(found))
-        .hint("{}", library
-                        ? "the parts of the standard library are `std.schedules` and `std.models`"
-                        : "choose another name");
+        .hint(
+            "{}",
+            library
+                ? "the parts of the standard library are `std.schedules`, `std.models` and `std.names`"
+                : "choose another name");
     parser->consume();
     return found;
   }
@@ -454,7 +463,7 @@ void ErrorStrategy::recover(antlr4::Parser* parser, std::exception_ptr error) {
   std::size_t rule = context->getRuleIndex();
   antlr4::TokenStream* input = parser->getTokenStream();
   recovering_ = true;
-  if (rule == Parser::RuleStmt || rule == Parser::RuleItem) {
+  if (rule == Parser::RuleStmt || rule == Parser::RuleItem || rule == Parser::RuleNamesLine) {
     skip(parser, distance_to_end(input));
     return;
   }
@@ -479,7 +488,7 @@ void ErrorStrategy::recover(antlr4::Parser* parser, std::exception_ptr error) {
 void ErrorStrategy::sync(antlr4::Parser* parser) {
   antlr4::ParserRuleContext* context = parser->getContext();
   std::size_t rule = context->getRuleIndex();
-  if (rule != Parser::RuleBlock && rule != Parser::RuleProgram) return;
+  if (!is_body(rule) && rule != Parser::RuleProgram) return;
   antlr4::TokenStream* input = parser->getTokenStream();
   IntervalSet expected =
       parser->getATN().nextTokens(const_cast<antlr4::atn::ATNState*>(state_of(parser)));
@@ -488,8 +497,10 @@ void ErrorStrategy::sync(antlr4::Parser* parser) {
   while (!expected.contains(input->LA(1)) && input->LA(1) != antlr4::Token::EOF) {
     antlr4::Token* found = input->LT(1);
     if (!reported && !recovering_) {
-      if (rule == Parser::RuleBlock) {
-        report_expected(noun_of(Parser::RuleStmt), parser, found);
+      if (is_body(rule)) {
+        report_expected(
+            noun_of(rule == Parser::RuleBlock ? Parser::RuleStmt : Parser::RuleNamesLine), parser,
+            found);
       } else {
         DiagnosticBuilder builder =
             sink_.report(Code::unexpected_token, range(found), "expected {}, found {}",

@@ -17,7 +17,7 @@ namespace {
 using Parser = generated::PipeParser;
 
 /// Words that begin a declaration.
-constexpr std::string_view kItemKeywords[] = {"def",   "machine",  "mesh",  "model",
+constexpr std::string_view kItemKeywords[] = {"def",   "machine",  "mesh",  "model", "names",
                                               "param", "schedule", "train", "use"};
 
 /// Words that begin a declaration, then words that begin a statement, sorted.
@@ -49,8 +49,18 @@ std::string_view nearest_keyword(std::string_view word,
 std::string_view noun_of(std::size_t rule) {
   switch (rule) {
     case Parser::RuleItem:
-      return "a declaration (`use`, `param`, `mesh`, `model`, `schedule`, `def`, `train`, `machine`)";
+      return "a declaration (`use`, `param`, `mesh`, `model`, `schedule`, `def`, `train`, `machine`, `names`)";
     case Parser::RuleStmt: return "a statement";
+    case Parser::RuleNamesBody: return "a block `{ ... }`";
+    case Parser::RuleNamesLine: return "a line such as `embed.token : \"wte.weight\"[vocab, dim]`";
+    case Parser::RuleFactsBody: return "a block `{ ... }`";
+    case Parser::RuleFacts: return "a fact such as `rope_theta: 10000`";
+    case Parser::RulePathPart: return "a name";
+    case Parser::RuleTuple: return "parameters such as `(q, k, v)`";
+    case Parser::RulePathDim: return "a dimension or an index";
+    case Parser::RuleFactor: return "a factor such as `half: 2`";
+    case Parser::RuleFileTensor: return "a tensor of the file such as `\"wte.weight\"[vocab, dim]`";
+    case Parser::RuleFileDim: return "a dimension";
     case Parser::RuleModelCall: return "a model such as `gpt(layers: 8)`";
     case Parser::RuleParams: return "a parameter list such as `(p: axis)`";
     case Parser::RuleParam: return "a parameter such as `p: axis`";

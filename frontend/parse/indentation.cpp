@@ -40,7 +40,8 @@ bool heads_block(std::size_t type) {
     case Lexer::SCHEDULE:
     case Lexer::MODEL:
     case Lexer::TRAIN:
-    case Lexer::MACHINE: return true;
+    case Lexer::MACHINE:
+    case Lexer::NAMES: return true;
     default: return false;
   }
 }
@@ -65,7 +66,8 @@ bool begins_item(const RawTokens& tokens, std::size_t i) {
     case Lexer::DEF:
     case Lexer::SCHEDULE:
     case Lexer::TRAIN:
-    case Lexer::MACHINE: return true;
+    case Lexer::MACHINE:
+    case Lexer::NAMES: return true;
     case Lexer::MODEL: return type(i + 1) == Lexer::NAME && type(i + 2) == Lexer::LPAREN;
     default: return false;
   }

@@ -5,6 +5,7 @@
 
 #include "antlr4-runtime.h"
 #include "frontend/parse/read_raw_tokens.h"
+#include "frontend/parse/soft_keywords.h"
 #include "frontend/parse/token_types.h"
 #include "grammar_generated/PipeLexer.h"
 
@@ -18,6 +19,7 @@ LexemeKind kind_of(std::size_t type) {
   switch (type) {
     case Lexer::PASS: return LexemeKind::pass;
     case Lexer::NAME: return LexemeKind::name;
+    case Lexer::NAMES: return LexemeKind::keyword;
     case Lexer::NUMBER:
     case Lexer::BAD_NUMBER: return LexemeKind::number;
     case Lexer::STRING:
@@ -36,6 +38,24 @@ LexemeKind kind_of(std::size_t type) {
   }
 }
 
+/// Makes names of the words that are no keywords at their place; `types` are those of the lexemes.
+void rename_soft_keywords(std::vector<Lexeme>& list, const std::vector<std::size_t>& types) {
+  std::vector<SoftToken> tokens;
+  std::vector<std::size_t> positions;
+  bool first_on_line = true;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    first_on_line = first_on_line || list[i].first_on_line;
+    if (list[i].kind == LexemeKind::comment) continue;
+    tokens.push_back({types[i], first_on_line});
+    positions.push_back(i);
+    first_on_line = false;
+  }
+  const std::vector<bool> names = names_among_soft_keywords(tokens);
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (names[i]) list[positions[i]].kind = LexemeKind::name;
+  }
+}
+
 }  // namespace
 
 std::vector<Lexeme> lexemes(std::string_view text) {
@@ -43,11 +63,12 @@ std::vector<Lexeme> lexemes(std::string_view text) {
   Lexer lexer(&input);
   lexer.removeErrorListeners();
   std::vector<Lexeme> list;
+  std::vector<std::size_t> types;
   bool first_on_line = true;
   for (;;) {
     const std::unique_ptr<antlr4::Token> token = lexer.nextToken();
     const std::size_t type = token->getType();
-    if (type == antlr4::Token::EOF) return list;
+    if (type == antlr4::Token::EOF) break;
     if (type == Lexer::NEWLINE) {
       first_on_line = true;
       continue;
@@ -57,8 +78,11 @@ std::vector<Lexeme> lexemes(std::string_view text) {
     // of a comment on a line that ends with CRLF
     while (end > begin + 1 && text[end - 1] == '\r') --end;
     list.push_back({kind_of(type), first_on_line, begin, end});
+    types.push_back(type);
     first_on_line = false;
   }
+  rename_soft_keywords(list, types);
+  return list;
 }
 
 std::string_view without_blank_end(std::string_view comment) {
@@ -85,7 +109,7 @@ bool goes_on(std::string_view text) {
   }
   const bool ends = last == Lexer::SEMI || last == Lexer::UNKNOWN ||
                     last == Lexer::UNCLOSED_STRING || last == Lexer::BAD_NUMBER ||
-                    can_end_statement(last);
+                    can_end_statement(last) || last == Lexer::NAMES;
   return open > 0 || documents || !ends;
 }
 

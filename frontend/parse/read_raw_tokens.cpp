@@ -5,6 +5,7 @@
 
 #include "antlr4-runtime.h"
 #include "frontend/parse/lexemes.h"
+#include "frontend/parse/soft_keywords.h"
 #include "grammar_generated/PipeLexer.h"
 #include "llvm/Support/ConvertUTF.h"
 
@@ -84,10 +85,21 @@ class RawReader {
       doc.clear();
     }
     attach_comments(static_cast<std::uint32_t>(text_.size()));
+    rename_soft_keywords();
     return std::move(result_);
   }
 
  private:
+  void rename_soft_keywords() {
+    std::vector<SoftToken> tokens;
+    for (const RawToken& token : result_.tokens)
+      tokens.push_back({token.type, token.first_on_line});
+    const std::vector<bool> names = names_among_soft_keywords(tokens);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (names[i]) result_.tokens[i].type = Lexer::NAME;
+    }
+  }
+
   void add_comment(std::uint32_t begin, std::uint32_t end, bool first_on_line) {
     end = begin +
           static_cast<std::uint32_t>(without_blank_end(text_.substr(begin, end - begin)).size());

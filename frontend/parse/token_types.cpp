@@ -47,7 +47,8 @@ bool only_begins_item(std::size_t type) {
     case Lexer::DEF:
     case Lexer::SCHEDULE:
     case Lexer::TRAIN:
-    case Lexer::MACHINE: return true;
+    case Lexer::MACHINE:
+    case Lexer::NAMES: return true;
     default: return false;
   }
 }

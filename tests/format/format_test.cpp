@@ -129,6 +129,11 @@ TEST(Format, Rows) {
        "        BI a; BW a\n    }\n}\n"},
       {"model f(x: tensor[batch,dim]){\n\nweight w[dim ,out:4 * dim]=normal( 0.02 )\nreturn x@w\n\n}\n",
        "model f(x: tensor[batch, dim]) {\n    weight w[dim, out: 4 * dim] = normal(0.02)\n    return x @ w\n}\n"},
+      {"names  a{\nb[l] .c :\"x\"[d,e  f]\nd:\"y\" [ of g]or none\n\n\nb.( q,k )[d , w=h:2 p] : \"z\"[d]\nignore \"u\",\"v\"\nconfig{ k:1,l:-2 }\nconfig {\nlong:1\nk : 2\n}\n}\n",
+       "names a {\n    b[l].c: \"x\"[d, e f]\n    d:      \"y\"[of g] or none\n\n    b.(q, k)[d, w = h: 2 p]: \"z\"[d]\n    ignore \"u\", \"v\"\n    config { k: 1, l: -2 }\n"
+       "    config {\n        long: 1\n        k:    2\n    }\n}\n"},
+      {"def f(names:int)->int {\nnames [0]\nreturn names[ 1]}\n",
+       "def f(names: int) -> int {\n    names[0]\n    return names[1]\n}\n"},
       {"param x = f(\n1,\n  2\n)\n", "param x = f(\n    1,\n    2\n)\n"},
       {"param x = a +\nb\n", "param x = a +\n    b\n"},
       {"// first\n\n\n///  doc\nmesh m(p: 2)\r\n", "// first\n\n///  doc\nmesh m(p: 2)\n"},

@@ -7,7 +7,7 @@
 (boolean) @boolean
 (pass) @constant.builtin
 
-["as" "at" "backward" "by" "cursor" "freeze" "fuse" "in" "input" "into" "let" "loss" "machine" "mesh" "model" "offload" "on" "order" "over" "param" "partition" "place" "rank"
+["as" "at" "backward" "by" "cursor" "freeze" "fuse" "in" "input" "into" "let" "loss" "machine" "mesh" "model" "names" "offload" "on" "order" "over" "param" "partition" "place" "rank"
  "recompute" "region" "replicate" "require" "shard" "split" "stream" "train" "var" "weight" "with"] @keyword
 ["def" "schedule"] @keyword.function
 "use" @keyword.import
@@ -28,6 +28,10 @@
 (model name: (name) @function)
 (train name: (name) @constant)
 (machine name: (name) @constant)
+(names name: (name) @constant)
+(path (name) @variable.member)
+(facts word: (name) @keyword)
+(ignored word: (name) @keyword)
 (parameter name: (name) @variable.parameter)
 (kind name: (name) @type)
 ((kind name: (name) @type.builtin)
