@@ -84,6 +84,7 @@ enum class Referent : std::uint8_t {
   function,    // position in sema::Program::functions
   builtin,     // value of a sema::Builtin
   label,       // value of a Symbol
+  names,       // position in sema::Program::names
 };
 
 /// `x`

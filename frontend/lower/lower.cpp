@@ -1,12 +1,12 @@
 #include "frontend/lower/lower.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
 #include "frontend/lower/model/chain_model.h"
 #include "frontend/lower/schedule/machine_builder.h"
 #include "frontend/lower/model/model_builder.h"
+#include "frontend/lower/names/resolve_names.h"
+#include "frontend/lower/override_values.h"
 #include "frontend/lower/schedule/schedule_builder.h"
 #include "ir/diagnostics/counted.h"
 #include "ir/diagnostics/suggestion.h"
@@ -18,88 +18,6 @@ namespace {
 /// A mesh of more devices is a typing mistake.
 constexpr std::uint64_t kMaxDevices = 1u << 24;
 
-/// Reads the value of an override as the type that its place has; nothing when it is none.
-std::optional<Value> parse_override(const std::string& text, sema::Type type);
-
-/// `[1, 2]`: the elements between commas, each as a value by itself would be written.
-std::optional<Value> parse_list_override(std::string_view text, sema::Type element) {
-  if (text.size() < 2 || text.front() != '[' || text.back() != ']') return std::nullopt;
-  text = text.substr(1, text.size() - 2);
-  Values values;
-  if (text.find_first_not_of(' ') == std::string_view::npos) return share(std::move(values));
-  for (std::size_t begin = 0, end = 0; begin <= text.size(); begin = end + 1) {
-    end = std::min(text.find(',', begin), text.size());
-    std::string_view part = text.substr(begin, end - begin);
-    while (part.starts_with(' ')) part.remove_prefix(1);
-    while (part.ends_with(' ')) part.remove_suffix(1);
-    std::optional<Value> value = parse_override(std::string(part), element);
-    if (!value) return std::nullopt;
-    values.push_back(std::move(*value));
-  }
-  return share(std::move(values));
-}
-
-/// An example of a value as the command line takes it.
-std::string_view override_example(sema::Type type) {
-  switch (type.kind) {
-    case sema::TypeKind::floating: return type.list ? "[0.1, 2e-3]" : "2e-3";
-    case sema::TypeKind::bytes: return type.list ? "[1MiB, 25MiB]" : "25MiB";
-    case sema::TypeKind::boolean: return type.list ? "[true, false]" : "true";
-    case sema::TypeKind::string: return type.list ? "[a.txt, b.txt]" : "a.txt";
-    default: return type.list ? "[1, 2]" : "8";
-  }
-}
-
-/// Whether the command line can write values of the type at all.
-bool has_overrides(sema::Type type) {
-  switch (type.kind) {
-    case sema::TypeKind::integer:
-    case sema::TypeKind::floating:
-    case sema::TypeKind::bytes:
-    case sema::TypeKind::boolean:
-    case sema::TypeKind::string: return true;
-    // An axis of the mesh is named after its parameter.
-    case sema::TypeKind::axis: return !type.list;
-    default: return false;
-  }
-}
-
-std::optional<Value> parse_override(const std::string& text, sema::Type type) {
-  if (type.list) return parse_list_override(text, type.element());
-  const char* const begin = text.data();
-  const char* const end = begin + text.size();
-  switch (type.kind) {
-    case sema::TypeKind::integer:
-    case sema::TypeKind::axis: {
-      std::int64_t value = 0;
-      const auto [rest, error] = std::from_chars(begin, end, value);
-      return error == std::errc() && rest == end ? std::optional(Value(value)) : std::nullopt;
-    }
-    case sema::TypeKind::floating: {
-      double value = 0;
-      const auto [rest, error] = std::from_chars(begin, end, value);
-      return error == std::errc() && rest == end && std::isfinite(value)
-                 ? std::optional(Value(value))
-                 : std::nullopt;
-    }
-    case sema::TypeKind::bytes: {
-      double value = 0;
-      const auto [rest, error] = std::from_chars(begin, end, value);
-      if (error != std::errc()) return std::nullopt;
-      const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
-      const double factor = unit.empty() ? 1 : ast::unit_bytes(ast::unit_of(unit));
-      const auto bytes = rounded_to_int(value * factor);
-      const bool whole = bytes && std::floor(value * factor) == value * factor;
-      return factor > 0 && whole ? std::optional(Value(ByteCount{*bytes})) : std::nullopt;
-    }
-    case sema::TypeKind::boolean:
-      if (text == "true" || text == "false") return Value(text == "true");
-      return std::nullopt;
-    case sema::TypeKind::string: return share(text);
-    default: return std::nullopt;
-  }
-}
-
 class Lowering {
  public:
   Lowering(const sema::Program& program, std::span<const Override> overrides, Context& context,
@@ -108,7 +26,7 @@ class Lowering {
         overrides_(overrides),
         sink_(sink),
         evaluator_(program, context, sink),
-        lowered_{tensor::Graph(context), {}},
+        lowered_{.model = tensor::Graph(context)},
         schedule_(evaluator_, lowered_.strategy),
         used_(overrides.size(), false) {
     evaluator_.mesh = &lowered_.strategy.mesh;
@@ -141,7 +59,8 @@ class Lowering {
     // The model is checked beside the directives; its shapes are meaningless without an element
     // type.
     const bool looked_at = train.model.valid() && (!schedule_.setting_failed("dtype") || dtype);
-    if (looked_at && build_model(train, frame, own_dtype) && sound && !evaluator_.broken())
+    if (looked_at && build_model(train, frame, own_dtype) && sound && !evaluator_.broken() &&
+        resolve_all_names(train))
       return std::move(lowered_);
     return nothing();
   }
@@ -216,12 +135,26 @@ class Lowering {
                        schedule_.setting_failed("data"));
     evaluator_.model = &model;
     if (!model.build(llvm::cast<ast::CallExpr>(*train.syntax->model), frame)) return false;
+    lowered_.arguments = model.arguments();
     for (const auto* data : {&settings.data, &settings.held_out}) {
       if (!*data) continue;
       refuse_unused_extents(**data);
       refuse_more_classes(**data);
     }
     return model.data_fits();
+  }
+
+  /// The `names` that the train mentions, for its model. False, and diagnostics, if one does not
+  /// fit.
+  bool resolve_all_names(const sema::Train& train) {
+    bool fit = true;
+    for (const sema::NamesUse& use : train.names) {
+      std::optional<WeightMap> map = resolve_names(
+          program_.names[use.names.index()], lowered_.model, lowered_.arguments, use.range, sink_);
+      fit = fit && map.has_value();
+      if (map) lowered_.names.push_back({use.names, std::move(*map)});
+    }
+    return fit;
   }
 
   std::optional<Lowered> nothing() {

@@ -7,12 +7,15 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "frontend/lower/evaluate/observations.h"
+#include "frontend/lower/evaluate/value.h"
 #include "frontend/sema/program.h"
 #include "ir/directive/directive.h"
 #include "ir/machine.h"
 #include "ir/tensor/graph.h"
+#include "ir/weight_map.h"
 
 namespace piper::lower {
 
@@ -23,9 +26,17 @@ struct Override {
   friend bool operator==(const Override&, const Override&) = default;
 };
 
+/// A `names` item that a train mentions, for its model.
+struct ResolvedNames {
+  sema::NamesId names;
+  WeightMap map;
+};
+
 struct Lowered {
   tensor::Graph model;  // forward only
-  directive::Strategy strategy;
+  directive::Strategy strategy = {};
+  std::vector<ModelArgument> arguments = {};  // of a train's model
+  std::vector<ResolvedNames> names = {};      // in text order
 };
 
 /// A train: its model built with its data's extents, its directives evaluated. Overrides replace

@@ -11,7 +11,7 @@ namespace {
 
 bool calls_or_is_called(service::SymbolKind kind) {
   return kind != service::SymbolKind::param && kind != service::SymbolKind::mesh &&
-         kind != service::SymbolKind::machine;
+         kind != service::SymbolKind::machine && kind != service::SymbolKind::names;
 }
 
 std::optional<json::Object> item_of(Request& request, const SourceTable& files,

@@ -24,6 +24,7 @@ bool is_special(TypeKind kind) {
     case TypeKind::token_type:
     case TypeKind::weights:
     case TypeKind::fallback:
+    case TypeKind::names:
     case TypeKind::dtype:
     case TypeKind::platform:
     case TypeKind::device:

@@ -136,6 +136,17 @@ class CandidateNames {
       }
     }
   }
+  void names_items() {
+    for (const sema::Names& names : program_.names) {
+      if (visible(names.module))
+        list_.push_back({std::string(names.name()),
+                         CandidateKind::module,
+                         headline(*names.syntax),
+                         std::string(names.syntax->doc),
+                         {},
+                         "1"});
+    }
+  }
   void meshes() {
     for (const sema::Mesh& mesh : program_.meshes) {
       if (visible(mesh.module))
@@ -201,6 +212,7 @@ class CandidateNames {
                   : sema::Type{sema::TypeKind::number};
     if (last == "not" || last == "and" || last == "or") place = kAny;
     local_names(place);
+    if (place.is(sema::TypeKind::names)) names_items();
     params_of_file(place);
     functions([&](const sema::Function& function) {
       if (function.sort() == ast::FunctionSort::schedule) return false;

@@ -3,6 +3,7 @@
 #include "frontend/ast/walk.h"
 #include "frontend/lsp/call_at.h"
 #include "frontend/lsp/candidate_names.h"
+#include "frontend/lsp/names_candidates.h"
 #include "ir/directive/directive.h"
 
 namespace piper::lsp {
@@ -20,6 +21,8 @@ class Completer : CandidateNames {
   std::vector<Candidate> run() {
     if (statement_.first() == "use") {
       modules();
+    } else if (statement_.in_body && statement_.item == "names") {
+      list_ = names_candidates(request_, statement_);
     } else if (!statement_.in_body) {
       header();
     } else {
@@ -92,7 +95,8 @@ class Completer : CandidateNames {
   void header() {
     const std::string_view first = statement_.first(), last = statement_.last();
     if (statement_.words.empty()) {
-      return words({"def", "machine", "mesh", "model", "param", "schedule", "train", "use"});
+      return words(
+          {"def", "machine", "mesh", "model", "names", "param", "schedule", "train", "use"});
     }
     if (statement_.words.size() == 1) return;  // a name of one's own
     if (in_shape()) return dimensions();

@@ -41,6 +41,8 @@ constexpr Word kWords[] = {
      "memory and rates of the devices of a mesh and the links of its axes: `machine lab on cluster { all: device(memory: 80GiB) }`"},
     {"mesh", "devices as a grid with named axes: `mesh cluster(pp: 2, dp: 4)`"},
     {"model", "a function of tensors, independent of devices; in a strategy, the whole model"},
+    {"names",
+     "parameters of a model as tensors of a file with other names: `names mine { embed.token : \"wte.weight\"[vocab, dim] }`"},
     {"not", "the opposite of a condition"},
     {"on", "the devices of a `place`, or the mesh of a `train`"},
     {"or", "true when one side is"},
@@ -101,6 +103,8 @@ std::string headline(const ast::Item& item) {
   }
   if (const auto* machine = llvm::dyn_cast<ast::MachineItem>(&item))
     return "machine " + std::string(machine->name.name) + " on " + std::string(machine->mesh.name);
+  if (const auto* names = llvm::dyn_cast<ast::NamesItem>(&item))
+    return "names " + std::string(names->name.name);
   return {};
 }
 
@@ -110,6 +114,7 @@ const ast::Identifier* name_of(const ast::Item& item) {
   if (const auto* function = llvm::dyn_cast<ast::FunctionItem>(&item)) return &function->name;
   if (const auto* train = llvm::dyn_cast<ast::TrainItem>(&item)) return &train->name;
   if (const auto* machine = llvm::dyn_cast<ast::MachineItem>(&item)) return &machine->name;
+  if (const auto* names = llvm::dyn_cast<ast::NamesItem>(&item)) return &names->name;
   return nullptr;
 }
 

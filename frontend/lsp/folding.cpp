@@ -22,10 +22,11 @@ json::Value folding_range(Request& request) {
   };
   ast::NameVisitor visitor;
   // The line of the `}` stays.
-  visitor.blocks = [&](const ast::Block& block) {
-    fold(line(block.range.begin), line(std::max(block.range.end, std::uint32_t{1}) - 1) - 1,
-         nullptr);
+  const auto fold_braces = [&](SourceRange range) {
+    fold(line(range.begin), line(std::max(range.end, std::uint32_t{1}) - 1) - 1, nullptr);
   };
+  visitor.blocks = [&](const ast::Block& block) { fold_braces(block.range); };
+  visitor.names_items = [&](const ast::NamesItem& names) { fold_braces(names.body); };
   const ast::Item* first_use = nullptr;
   const ast::Item* last_use = nullptr;
   for (const ast::Item* item : module->items) {

@@ -9,6 +9,7 @@
 #include "frontend/lsp/methods.h"
 #include "frontend/lsp/names.h"
 #include "frontend/lsp/subjects.h"
+#include "frontend/lsp/weight_paths.h"
 #include "frontend/parse/lexemes.h"
 #include "ir/byte_text.h"
 #include "ir/diagnostics/counted.h"
@@ -266,6 +267,34 @@ std::optional<Shown> about_label(Request& request, std::uint32_t at) {
   return Shown{code_block("region " + std::string(name)) + text, range};
 }
 
+/// A parameter in a line of `names`: its weights in the models.
+std::optional<Shown> about_parameter(Request& request, std::uint32_t at) {
+  const auto* names = llvm::dyn_cast_or_null<ast::NamesItem>(nodes_at(*request.module(), at).item);
+  if (names == nullptr) return std::nullopt;
+  for (const ast::NamesLine& line : names->lines) {
+    for (const ast::Identifier& parameter : line.last) {
+      if (parameter.missing() || !touches(parameter.range, at)) continue;
+      std::vector<std::string> found;
+      for (const WeightPath& path : weight_paths(*request.program())) {
+        const bool same =
+            path.weight->name.name == parameter.name &&
+            std::equal(path.parts.begin(), path.parts.end(), line.parts.begin(), line.parts.end(),
+                       [](const WeightPath::Part& part, const ast::NamesPart& written) {
+                         return part.name == written.name.name;
+                       });
+        std::string text =
+            "weight " + std::string(parameter.name) + ast::source_text(path.weight->dims);
+        if (same && std::find(found.begin(), found.end(), text) == found.end())
+          found.push_back(std::move(text));
+      }
+      std::string text;
+      for (const std::string& headline : found) text += code_block(headline);
+      if (!text.empty()) return Shown{text, parameter.range};
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<Shown> about_expr(Request& request, std::uint32_t at) {
   const ast::Expr* expr = nodes_at(*request.module(), at).expr;
   if (expr == nullptr || llvm::isa<ast::ErrorExpr>(expr)) return std::nullopt;
@@ -288,6 +317,7 @@ json::Value hover(Request& request) {
   if (!shown) shown = about_name(request, at);
   if (!shown) shown = about_word(request, at);
   if (!shown) shown = about_label(request, at);
+  if (!shown) shown = about_parameter(request, at);
   if (!shown) shown = about_expr(request, at);
   for (const Found& found : request.project().found(request.document().path())) {
     const SourceRange range{request.file(), found.begin, found.end};

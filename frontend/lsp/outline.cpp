@@ -17,6 +17,7 @@ int symbol_number(service::SymbolKind kind) {
     case service::SymbolKind::model: return 5;      // class
     case service::SymbolKind::train: return 2;      // module
     case service::SymbolKind::machine: return 19;   // object
+    case service::SymbolKind::names: return 3;      // namespace
   }
   return 13;
 }

@@ -123,6 +123,7 @@ class Meanings {
     };
     visitor.expressions = [&](const ast::Expr& expr) { expression(expr); };
     visitor.statements = [&](const ast::Stmt& stmt) { statement(stmt); };
+    visitor.names_lines = [&](const ast::NamesLine& line) { names_line(line); };
     ast::walk_names(item, visitor);
     if (const ast::Identifier* name = name_of(item)) set(name->range, of_item(item));
     if (const auto* function_item = llvm::dyn_cast<ast::FunctionItem>(&item)) {
@@ -176,6 +177,29 @@ class Meanings {
       case directive::Subject::named: set(line.name.range, {macro, declaration}); break;
     }
     pairs(line.settings);
+  }
+
+  /// The names of a file are strings, holes and all.
+  void names_line(const ast::NamesLine& line) {
+    pairs(line.facts);
+    if (line.kind == ast::NamesLineKind::config || line.kind == ast::NamesLineKind::ignore)
+      set(line.range, {keyword, 0});
+    if (line.optional)  // its last word, `none`
+      set({line.range.file, line.range.end - 4, line.range.end}, {keyword, 0});
+    for (const ast::NamesPart& part : line.parts) {
+      set(part.name.range, {property, 0});
+      set(part.index.range, {enum_member, 0});
+    }
+    for (const ast::Identifier& parameter : line.last) set(parameter.range, {property, 0});
+    for (const ast::NamesDim& dim : line.dims) {
+      set(dim.name.range, {enum_member, 0});
+      for (const ast::NamesFactor& factor : dim.factors) set(factor.name.range, {enum_member, 0});
+    }
+    for (const ast::FileDim& dim : line.file_dims) {
+      for (const ast::Identifier& name : dim.names)
+        set(name.range,
+            line.is_tuple && name.name == "of" ? Meaning{keyword, 0} : Meaning{enum_member, 0});
+    }
   }
 
   void statement(const ast::Stmt& stmt) {

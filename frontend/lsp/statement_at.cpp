@@ -132,7 +132,9 @@ StatementAt statement_at(Request& request, std::uint32_t at) {
       if (lexeme.kind == LexemeKind::comment) continue;
     }
     if (lexeme.first_on_line) {
-      const bool declares = begins_declaration(text(lexeme)) && !(is_word && lexeme.end >= at);
+      const bool names = lexeme.kind == LexemeKind::keyword && text(lexeme) == "names";
+      const bool declares =
+          (begins_declaration(text(lexeme)) || names) && !(is_word && lexeme.end >= at);
       if (declares) {
         blocks.reset();
         brackets = 0;

@@ -103,7 +103,7 @@ std::string help_text(const CommandRow* row) {
   std::size_t width = 0;
   for (const CommandRow& each : kCommands) width = std::max(width, each.usage.size());
   std::string text =
-      "A line is an item (`schedule s(p: axis) { ... }`, `param`, `mesh`, `model`, `def`, `train`, `machine`, `use`), `let x = ...`, `var x = ...`, an expression, or a command:\n";
+      "A line is an item (`schedule s(p: axis) { ... }`, `param`, `mesh`, `model`, `def`, `train`, `machine`, `names`, `use`), `let x = ...`, `var x = ...`, an expression, or a command:\n";
   for (const CommandRow& each : kCommands)
     text += "  " + std::string(each.usage) + std::string(width - each.usage.size() + 2, ' ') +
             std::string(each.summary) + "\n";

@@ -29,8 +29,8 @@ constexpr Statement kStatements[] = {
     {"at", "a rank of an order"},
 };
 
-constexpr std::string_view kItems[] = {"use",      "param", "mesh",  "def",
-                                       "schedule", "model", "train", "machine"};
+constexpr std::string_view kItems[] = {"use",   "param", "mesh",    "def",  "schedule",
+                                       "model", "train", "machine", "names"};
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");

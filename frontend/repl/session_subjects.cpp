@@ -227,6 +227,7 @@ std::optional<std::string> Session::draft(const std::string& name) const {
 
 std::vector<std::string> Session::names() {
   std::vector<std::string> names = parse::keywords();
+  names.emplace_back("names");  // begins an item, and is not reserved
   const auto add = [&](const std::vector<std::string>& more) {
     names.insert(names.end(), more.begin(), more.end());
   };

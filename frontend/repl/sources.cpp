@@ -24,6 +24,8 @@ std::string name_of(const ast::Item& item) {
     return std::string(train->name.name);
   if (const auto* machine = llvm::dyn_cast<ast::MachineItem>(&item))
     return std::string(machine->name.name);
+  if (const auto* names = llvm::dyn_cast<ast::NamesItem>(&item))
+    return std::string(names->name.name);
   return "";
 }
 

@@ -42,6 +42,9 @@ void Analyser::declare_module(ModuleId id) {
     } else if (const auto* machine = llvm::dyn_cast<ast::MachineItem>(item)) {
       program_.machines.push_back({machine, id, {}});
       declare(machine->name, DeclKind::machine, program_.machines.size() - 1);
+    } else if (const auto* names = llvm::dyn_cast<ast::NamesItem>(item)) {
+      program_.names.push_back({names, id});
+      declare(names->name, DeclKind::names, program_.names.size() - 1);
     }
   }
 }
@@ -73,9 +76,10 @@ void Analyser::run() {
   const std::size_t functions = program_.functions.size(),
                     meshes = functions + program_.params.size(),
                     trains = meshes + program_.meshes.size();
-  const std::size_t machines = trains + program_.trains.size();
+  const std::size_t machines = trains + program_.trains.size(),
+                    names = machines + program_.machines.size();
   param_known_.resize(program_.params.size());
-  calls_.resize(machines + program_.machines.size());
+  calls_.resize(names + program_.names.size());
 
   const auto check_all = [&](std::size_t first, auto& list, auto check) {
     for (std::size_t i = 0; i < list.size(); ++i)
@@ -98,6 +102,7 @@ void Analyser::run() {
   check_all(0, program_.functions, &Analyser::check_function);
   check_all(trains, program_.trains, &Analyser::check_train);
   check_all(machines, program_.machines, &Analyser::check_machine);
+  check_all(names, program_.names, &Analyser::check_names_item);
   check_recursion();
   spread_unsoundness();
   report_how_many_more();
@@ -110,6 +115,7 @@ bool& Analyser::sound(Declaration declaration) {
     case DeclKind::mesh: return program_.meshes[declaration.index].sound;
     case DeclKind::function: return program_.functions[declaration.index].sound;
     case DeclKind::machine: return program_.machines[declaration.index].sound;
+    case DeclKind::names: return program_.names[declaration.index].sound;
     case DeclKind::train: break;
   }
   return program_.trains[declaration.index].sound;
@@ -130,7 +136,9 @@ Analyser::Declaration Analyser::declaration_of(std::uint32_t node) const {
   if (node < program_.meshes.size()) return {DeclKind::mesh, node};
   node -= static_cast<std::uint32_t>(program_.meshes.size());
   if (node < program_.trains.size()) return {DeclKind::train, node};
-  return {DeclKind::machine, node - static_cast<std::uint32_t>(program_.trains.size())};
+  node -= static_cast<std::uint32_t>(program_.trains.size());
+  if (node < program_.machines.size()) return {DeclKind::machine, node};
+  return {DeclKind::names, node - static_cast<std::uint32_t>(program_.machines.size())};
 }
 
 void Analyser::spread_unsoundness() {
@@ -160,6 +168,7 @@ void Analyser::spread_unsoundness() {
       }
       case DeclKind::train: damage = damage_of(program_.trains[declared.index], true); break;
       case DeclKind::machine: damage = damage_of(program_.machines[declared.index], false); break;
+      case DeclKind::names: damage = damage_of(program_.names[declared.index], false); break;
     }
     if (damage.in_statements) sound(declared) = false;
     // A name that was found elsewhere may mean a declaration that did not parse.
@@ -455,7 +464,7 @@ void Analyser::check_recursion() {
     return program_.params[node - program_.functions.size()].syntax->name.name;
   };
   std::vector<State> states(calls_.size(), State::fresh);
-  // Nothing calls a mesh, a train or a machine.
+  // Nothing calls a mesh, a train or a machine, and `names` call nothing.
   for (std::uint32_t root = 0; root < program_.functions.size() + program_.params.size(); ++root) {
     if (states[root] != State::fresh) continue;
     std::vector<Frame> path{{root}};
@@ -511,6 +520,17 @@ FunctionId Program::find_schedule(std::string_view name) const {
       return FunctionId::at(i);
   }
   return {};
+}
+
+NamesId Program::find_names(std::string_view name) const {
+  NamesId found;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i].name() != name) continue;
+    if (names[i].module == ModuleId(0)) return NamesId::at(i);
+    const std::vector<ModuleId>& uses = modules.front()->uses;
+    if (std::find(uses.begin(), uses.end(), names[i].module) != uses.end()) found = NamesId::at(i);
+  }
+  return found;
 }
 
 Program analyse(FileId entry, const source::FileSystem& file_system, Context& context,

@@ -73,7 +73,7 @@ class Analyser {
   void run();
 
  private:
-  enum class DeclKind : std::uint8_t { param, mesh, function, train, machine };
+  enum class DeclKind : std::uint8_t { param, mesh, function, train, machine, names };
   struct Declaration {
     DeclKind kind{};
     std::uint32_t index = 0;  // in the program's list of that kind
@@ -131,6 +131,7 @@ class Analyser {
   void check_train(Train& train, std::uint32_t node);
   void check_train_model(Train& train);
   void check_machine(Machine& machine, std::uint32_t node);
+  void check_names_item(Names& names, std::uint32_t node);
   /// The axes of a mesh as locals of the body.
   void declare_axes(MeshId mesh);
   void check_recursion();
@@ -179,6 +180,12 @@ class Analyser {
   /// Whether the damage of an item is in its statements alone.
   bool statements_damaged(const ast::Module& module, const ast::Item& item) const;
 
+  // check_names_item.cpp: the rules that make a line of `names` invertible.
+  void names_line(const ast::NamesLine& line);
+  void names_facts(const ast::NamesItem& item);
+  void names_ignored(const ast::NamesItem& item);
+  bool fact_value(ast::Expr& value);
+
   // check_names.cpp: scopes and names.
   const Declaration* find_declaration(std::string_view name, SourceRange at);
   Local* find_local(std::string_view name);
@@ -197,6 +204,8 @@ class Analyser {
     if (!name.missing()) name.binding = label(name.name);
   }
   Local* use_local(const ast::Identifier& name, Type expected, std::string_view what);
+  /// Notes that the declaration being checked mentions a `names` item.
+  void use_names(NamesId names, SourceRange at);
 
   // check_expr.cpp
   Type infer(ast::Expr& expr, Type hint = {});
@@ -324,7 +333,7 @@ class Analyser {
   std::size_t errors_elsewhere_ = 0;
   bool type_unknown_ = false;  // of an expression of the statement being checked
   std::vector<std::unordered_map<std::string_view, Declaration>> scopes_;  // by module
-  // Uses by node: functions, params, meshes, trains, machines.
+  // Uses by node: functions, params, meshes, trains, machines, names.
   std::vector<std::vector<Call>> calls_;
   std::vector<Local> locals_;
   // of the body: those whose block has ended

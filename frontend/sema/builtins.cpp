@@ -38,6 +38,7 @@ Type parse_type(std::string_view text) {
       {"initializer", TypeKind::initializer},
       {"int", TypeKind::integer},
       {"measure", TypeKind::measure},
+      {"names", TypeKind::names},
       {"number", TypeKind::number},
       {"op", TypeKind::op},
       {"optimizer", TypeKind::optimizer},

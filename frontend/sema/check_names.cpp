@@ -256,6 +256,15 @@ Analyser::Local* Analyser::use_local(const ast::Identifier& name, Type expected,
   return local;
 }
 
+void Analyser::use_names(NamesId names, SourceRange at) {
+  const std::size_t first = program_.functions.size() + program_.params.size() +
+                            program_.meshes.size() + program_.trains.size() +
+                            program_.machines.size();
+  calls_[body_.node].push_back({static_cast<std::uint32_t>(first + names.index()), at});
+  const Declaration self = declaration_of(body_.node);
+  if (self.kind == DeclKind::train) program_.trains[self.index].names.push_back({names, at});
+}
+
 Type Analyser::name(ast::NameExpr& expr, Type hint) {
   if (hint.kind == TypeKind::selector) return selector_name(expr);
   if (hint.kind == TypeKind::dimension) {
@@ -309,6 +318,11 @@ Type Analyser::name(ast::NameExpr& expr, Type hint) {
         sink_.report(Code::not_a_value, expr.range, "`{}` is a machine", expr.name)
             .related(found->range, "it is declared here");
         return kError;
+      case DeclKind::names:
+        expr.referent = ast::Referent::names;
+        expr.target = found->index;
+        use_names(NamesId(found->index), expr.range);
+        return {TypeKind::names};
       case DeclKind::train:
         sink_.report(Code::not_a_value, expr.range, "`{}` is a train", expr.name)
             .related(found->range, "it is declared here");

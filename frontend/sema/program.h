@@ -53,6 +53,7 @@ using MeshId = Id<struct MeshTag>;
 using FunctionId = Id<struct FunctionTag>;
 using TrainId = Id<struct TrainTag>;
 using MachineId = Id<struct MachineTag>;
+using NamesId = Id<struct NamesTag>;
 
 /// A file with the files that it uses.
 struct Module {
@@ -93,6 +94,12 @@ struct Function {
   std::string_view name() const { return syntax->name.name; }
 };
 
+/// A `names` item that a train mentions.
+struct NamesUse {
+  NamesId names;
+  SourceRange range;
+};
+
 /// `syntax->model` is a CallExpr of `model`, evaluated in the train's frame.
 struct Train {
   const ast::TrainItem* syntax = nullptr;
@@ -100,6 +107,7 @@ struct Train {
   FunctionId model;  // invalid if the call is wrong
   MeshId mesh;
   std::uint32_t frame_size = 0;
+  std::vector<NamesUse> names;  // in text order
   bool sound = true;
   bool runnable = true;
   std::string_view name() const { return syntax->name.name; }
@@ -115,6 +123,15 @@ struct Machine {
   std::string_view name() const { return syntax->name.name; }
 };
 
+/// Parameters of a model as tensors of a file. The model is not known: names of parameters,
+/// dimensions and facts are those of the model that a train gives it.
+struct Names {
+  const ast::NamesItem* syntax = nullptr;
+  ModuleId module;
+  bool sound = true;
+  std::string_view name() const { return syntax->name.name; }
+};
+
 struct Program {
   std::vector<std::unique_ptr<Module>> modules;  // the entry first
   std::vector<Param> params;                     // each kind by module, then in text order
@@ -122,6 +139,7 @@ struct Program {
   std::vector<Function> functions;
   std::vector<Train> trains;
   std::vector<Machine> machines;
+  std::vector<Names> names;
   bool ok = false;  // no error in any module
   // All declarations were found: none lies in text that did not parse.
   bool complete = true;
@@ -129,6 +147,8 @@ struct Program {
   /// A train of the entry file; invalid if it declares none of that name.
   TrainId find_train(std::string_view name) const;
   FunctionId find_schedule(std::string_view name) const;
+  /// A `names` item of the entry file, else one of a file that it uses; invalid if there is none.
+  NamesId find_names(std::string_view name) const;
 };
 
 /// Parses and analyses `entry`, which is in `context.locations.files()`, and all it uses. Files

@@ -35,6 +35,7 @@ std::string_view type_name(Type type) {
       {"token type", "[token type]"},
       {"weights", "[weights]"},
       {"fallback", "[fallback]"},
+      {"names", "[names]"},
       {"dtype", "[dtype]"},
       {"platform", "[platform]"},
       {"device", "[device]"},

@@ -24,11 +24,14 @@ std::uint32_t next_item(const ast::Module& module, std::uint32_t at) {
   return behind < module.items.size() ? module.items[behind]->range.begin : module.range.end + 1;
 }
 
-const ast::Block* body_of(const ast::Item& item) {
-  if (const auto* function = llvm::dyn_cast<ast::FunctionItem>(&item)) return function->body;
-  if (const auto* train = llvm::dyn_cast<ast::TrainItem>(&item)) return train->body;
-  if (const auto* machine = llvm::dyn_cast<ast::MachineItem>(&item)) return machine->body;
-  return nullptr;
+/// The statements or lines in braces; null: it has none.
+const SourceRange* body_of(const ast::Item& item) {
+  const ast::Block* block = nullptr;
+  if (const auto* function = llvm::dyn_cast<ast::FunctionItem>(&item)) block = function->body;
+  if (const auto* train = llvm::dyn_cast<ast::TrainItem>(&item)) block = train->body;
+  if (const auto* machine = llvm::dyn_cast<ast::MachineItem>(&item)) block = machine->body;
+  if (const auto* names = llvm::dyn_cast<ast::NamesItem>(&item)) return &names->body;
+  return block != nullptr ? &block->range : nullptr;
 }
 
 /// Whether the code is about a missing declaration or use, which may be in the text that did not
@@ -63,15 +66,15 @@ void Analyser::note_damage() {
         (!module.items.empty() && module.faults.front() < module.items.front()->range.begin);
     for (std::size_t i = 0; i < module.items.size(); ++i) {
       const ast::Item& item = *module.items[i];
-      const ast::Block* const body = body_of(item);
+      const SourceRange* const body = body_of(item);
       const std::uint32_t next =
           i + 1 < module.items.size() ? module.items[i + 1]->range.begin : module.range.end + 1;
       // Text around a body that did not parse may have had declarations; an item without a body is
       // a declaration itself.
       if (body == nullptr) missing = missing || damaged(module.file, item.range.begin, next);
       if (body != nullptr)
-        missing = missing || damaged(module.file, item.range.begin, body->range.begin) ||
-                  damaged(module.file, body->range.end, next);
+        missing = missing || damaged(module.file, item.range.begin, body->begin) ||
+                  damaged(module.file, body->end, next);
     }
     declarations_missing_ = declarations_missing_ || missing || module.items.empty();
   }
@@ -151,8 +154,8 @@ bool Analyser::worth_reporting(Code code, SourceRange at) const {
   const std::uint32_t end = next_item(module, at.begin);
   const std::uint32_t begin = behind > 0 ? module.items[behind - 1]->range.begin : 0;
   if (!damaged(at.file, begin, end)) return true;
-  const ast::Block* const body = behind > 0 ? body_of(*module.items[behind - 1]) : nullptr;
-  if (body == nullptr || damaged(at.file, begin, body->range.begin + 1)) return false;
+  const SourceRange* const body = behind > 0 ? body_of(*module.items[behind - 1]) : nullptr;
+  if (body == nullptr || damaged(at.file, begin, body->begin + 1)) return false;
   const bool after = damaged(at.file, begin, at.end);
   if (speaks_of_others(code))
     return !after && code != Code::missing_return && code != Code::unused_local;

@@ -63,6 +63,7 @@ class Uses {
     if (referent == ast::Referent::param) add(range, program_.params[target].syntax->name.range);
     if (referent == ast::Referent::function)
       add(range, program_.functions[target].syntax->name.range);
+    if (referent == ast::Referent::names) add(range, program_.names[target].syntax->name.range);
   }
   void local(SourceRange range, std::uint32_t slot) {
     if (const auto found = locals_.find(slot); found != locals_.end()) add(range, found->second);
@@ -111,8 +112,8 @@ class Uses {
 }  // namespace
 
 std::string_view symbol_kind_name(SymbolKind kind) {
-  constexpr std::string_view kNames[] = {"param", "mesh",  "def",    "schedule",
-                                         "model", "train", "machine"};
+  constexpr std::string_view kNames[] = {"param", "mesh",  "def",     "schedule",
+                                         "model", "train", "machine", "names"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -134,6 +135,8 @@ std::vector<Symbol> symbols_of(const ast::Module& module) {
       add(SymbolKind::train, *item, train->name);
     if (const auto* machine = llvm::dyn_cast<ast::MachineItem>(item))
       add(SymbolKind::machine, *item, machine->name);
+    if (const auto* names = llvm::dyn_cast<ast::NamesItem>(item))
+      add(SymbolKind::names, *item, names->name);
   }
   return symbols;
 }

@@ -10,7 +10,7 @@
 
 namespace piper::service {
 
-enum class SymbolKind : std::uint8_t { param, mesh, def, schedule, model, train, machine };
+enum class SymbolKind : std::uint8_t { param, mesh, def, schedule, model, train, machine, names };
 
 /// The keyword.
 std::string_view symbol_kind_name(SymbolKind kind);
@@ -33,7 +33,7 @@ struct Use {
 std::vector<Symbol> symbols_of(const ast::Module& module);
 
 /// The names that the analysis resolved in the entry file: locals, params, functions, named
-/// arguments, meshes, axes and dimensions; not labels and builtins.
+/// arguments, meshes, axes, dimensions, `names`; not labels and builtins.
 std::vector<Use> uses_of(const sema::Program& program);
 
 }  // namespace piper::service

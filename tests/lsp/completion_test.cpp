@@ -42,8 +42,8 @@ TEST(Completion, OffersWhatCanStandThere) {
   const source::MemoryFileSystem disk;
   Client client(disk);
   const Row rows[] = {
-      {"^", "def machine mesh model param schedule train use"},
-      {"mesh m(p: 2)\nsch^", "def machine mesh model param schedule train use"},
+      {"^", "def machine mesh model names param schedule train use"},
+      {"mesh m(p: 2)\nsch^", "def machine mesh model names param schedule train use"},
       {"mesh m(p: 2)\nmachine lab ^", "on"},
       {"mesh m(p: 2)\nmachine lab on ^", "m"},
       {"mesh m(p: 2)\nmachine lab on m {\n    ^\n}\n", "all: for if let p: repeat require var"},
@@ -58,9 +58,9 @@ TEST(Completion, OffersWhatCanStandThere) {
        "latency: shared:"},
       {"mesh m(p: 2, q: 2)\nmachine lab on m {\n    p: link(bandwidth: 1GiB)\n    ^\n}\n",
        "all: for if let p: q: repeat require var"},
-      {"use std.^", "models schedules"},
-      {"use std.models.^", "gpt mlp two_towers"},
-      {"mesh m(p: 2)\nuse std.models.mlp\ntrain t = ^", "gpt mlp two_towers"},
+      {"use std.^", "models names schedules"},
+      {"use std.models.^", "gpt gpt2 llama mlp two_towers"},
+      {"mesh m(p: 2)\nuse std.models.mlp\ntrain t = ^", "gpt gpt2 llama mlp two_towers"},
       {"mesh m(p: 2)\nuse std.models.mlp\ntrain t = mlp(layers: 1) ^", "on"},
       {"mesh m(p: 2)\nuse std.models.mlp\ntrain t = mlp(layers: 1) on ^", "m"},
       {"use std.models.mlp\nmesh m(p: 2)\ntrain t = mlp(layers: 1, ^) on m {\n}\n",
@@ -152,9 +152,13 @@ bool is_chosen(std::string_view text, const std::vector<parse::Lexeme>& all, std
                           : std::string_view();
   };
   const std::string_view before = at > 0 ? word(at - 1) : std::string_view(), behind = word(at + 1);
+  // Inside a `names` item are names of a model that the file does not know.
+  const std::size_t item = text.substr(0, all[at].begin).rfind("\nnames ");
+  if (item != std::string_view::npos && text.substr(item).find("\n}") + item > all[at].begin)
+    return true;
   for (const std::string_view declares :
        {"use", "param", "mesh", "def", "schedule", "model", "train", "let", "var", "for", "rank",
-        "cursor", "weight", "input", "region", "stream"}) {
+        "cursor", "weight", "input", "region", "stream", "names"}) {
     if (before == declares) return true;
   }
   // A declaration's parameters, axes and dimensions; the second weight of a line; `backward` on a

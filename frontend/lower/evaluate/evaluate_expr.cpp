@@ -121,6 +121,7 @@ Value Evaluator::eval_name(const ast::NameExpr& expr, Frame& frame) {
     case ast::Referent::param: return param(expr.target);
     case ast::Referent::builtin: return eval_builtin_value(static_cast<sema::Builtin>(expr.target));
     case ast::Referent::label: return share(eval_selector(expr, frame));
+    case ast::Referent::names: return Value(NamesValue{expr.target});
     case ast::Referent::function:
     case ast::Referent::unresolved: break;
   }

@@ -53,6 +53,7 @@ std::string describe(const Value& value) {
           [](TensorValue) -> std::string { return "a tensor"; },
           [](CursorValue) -> std::string { return "a cursor"; },
           [](MeasureValue) -> std::string { return "a measure"; },
+          [](NamesValue) -> std::string { return "a map of names"; },
           [](tensor::DType v) { return std::string(tensor::dtype_name(v)); },
           [](directive::Platform v) -> std::string {
             return directive::kPlatformNames[static_cast<std::size_t>(v)];

@@ -68,6 +68,11 @@ struct PendingGradient {
   std::uint32_t rank = 0;  // position in Order::ranks
 };
 
+/// A `names` item: its position in sema::Program::names.
+struct NamesValue {
+  std::uint32_t item = 0;
+};
+
 /// An order with its pending weight gradients; they are an error when the order is applied.
 struct OrderValue {
   directive::Order order;
@@ -83,7 +88,7 @@ using Shared = std::shared_ptr<const T>;
 struct Value {
   using Payload = std::variant<
       std::monostate, std::int64_t, double, bool, ByteCount, Range, AxisValue, DeviceSetId,
-      TensorValue, CursorValue, MeasureValue, tensor::DType, directive::Platform,
+      TensorValue, CursorValue, MeasureValue, NamesValue, tensor::DType, directive::Platform,
       directive::Sampling, directive::TokenType, Fallback, const Processor*, Shared<std::string>,
       Shared<Values>, Shared<directive::Selector>, Shared<OrderValue>, Shared<tensor::Init>,
       Shared<directive::LearningRate>, Shared<directive::Optimizer>, Shared<directive::Data>,
@@ -107,6 +112,12 @@ struct Value {
     const Shared<T>* found = std::get_if<Shared<T>>(&payload);
     return found ? found->get() : nullptr;
   }
+};
+
+/// An argument that a train gives its model, or the default of a parameter.
+struct ModelArgument {
+  std::string name;
+  Value value;
 };
 
 template <typename T>

@@ -18,11 +18,16 @@ ModelBuilder::~ModelBuilder() = default;
 
 bool ModelBuilder::data_fits() const { return state_->data_fits; }
 
+std::vector<ModelArgument> ModelBuilder::arguments() const { return state_->arguments; }
+
 bool ModelBuilder::build(const ast::CallExpr& expr, Frame& frame) {
   Evaluator& evaluator = state_->evaluator;
   const sema::Function& function = evaluator.program().functions[expr.target];
   Frame callee = evaluator.bind(function, expr, frame);
   if (evaluator.failed()) return false;
+  const auto params = function.syntax->params;
+  for (std::size_t i = 0; i < params.size(); ++i)
+    state_->arguments.push_back({std::string(params[i].name.name), callee.slots[i]});
   state_->calls.push_back({});
   evaluator.run(function, callee);
   state_->calls.pop_back();

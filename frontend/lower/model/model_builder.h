@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "frontend/lower/evaluate/evaluator.h"
 
@@ -27,6 +28,8 @@ class ModelBuilder {
   /// Runs the outermost model of a train. False, and a diagnostic, when extents of its inputs are
   /// not known or its shapes disagree.
   bool build(const ast::CallExpr& call, Frame& frame);
+  /// The arguments of that model, in the order of its parameters.
+  std::vector<ModelArgument> arguments() const;
   /// Whether the data gives values of every input; if not, a diagnostic has said so.
   bool data_fits() const;
 

@@ -91,6 +91,7 @@ struct ModelBuilder::State {
   bool data_fits = true;  // gives values of every input
   tensor::Builder build;
   std::vector<ModelCall> calls;
+  std::vector<ModelArgument> arguments;  // of the outermost model
   std::unordered_set<std::string> weights;
   // Names of dimensions of inputs that are too small; reported.
   std::unordered_set<std::uint32_t> zero_extents;
