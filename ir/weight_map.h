@@ -3,7 +3,7 @@
 // order of dimensions: the result of a `names` item for one model.
 //
 //   names llama {
-//       block[l].attention.q : "model.layers.{l}.self_attn.q_proj.weight"[heads width, dim]
+//       block[l].attention.q: "model.layers.{l}.self_attn.q_proj.weight"[heads width, dim]
 //   }
 //   ->  {"block.0.attention.0.q", "model.layers.0.self_attn.q_proj.weight", tensor_dims [64, 32],
 //        factors [32, 4, 16] (dim, heads, width), strides [1, 512, 32]}

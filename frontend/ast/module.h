@@ -97,7 +97,7 @@ struct MachineItem : ItemNode<ItemKind::machine> {
   Block* body = nullptr;
 };
 
-/// `names llama { embed.token : "model.embed_tokens.weight"[vocab, dim] }`
+/// `names llama { embed.token: "model.embed_tokens.weight"[vocab, dim] }`
 struct NamesItem : ItemNode<ItemKind::names> {
   using ItemNode::ItemNode;
   Identifier name;

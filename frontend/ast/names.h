@@ -3,7 +3,7 @@
 // order of dimensions.
 //
 //   names llama {
-//       block[l].attention.q : "model.layers.{l}.self_attn.q_proj.weight"[heads width, dim]
+//       block[l].attention.q: "model.layers.{l}.self_attn.q_proj.weight"[heads width, dim]
 //       config { rope_theta: base }
 //   }
 

@@ -86,7 +86,7 @@ class Printer {
     switch (node.kind) {
       case NamesLineKind::error: return line("error", node.range, "");
       case NamesLineKind::map:
-        return line("map", node.range, path_text(node) + " : " + right_text(node));
+        return line("map", node.range, path_text(node) + ": " + right_text(node));
       case NamesLineKind::config: return line("config", node.range, right_text(node));
       case NamesLineKind::ignore: return line("ignore", node.range, right_text(node));
     }

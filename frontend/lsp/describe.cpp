@@ -42,7 +42,7 @@ constexpr Word kWords[] = {
     {"mesh", "devices as a grid with named axes: `mesh cluster(pp: 2, dp: 4)`"},
     {"model", "a function of tensors, independent of devices; in a strategy, the whole model"},
     {"names",
-     "parameters of a model as tensors of a file with other names: `names mine { embed.token : \"wte.weight\"[vocab, dim] }`"},
+     "parameters of a model as tensors of a file with other names: `names mine { embed.token: \"wte.weight\"[vocab, dim] }`"},
     {"not", "the opposite of a condition"},
     {"on", "the devices of a `place`, or the mesh of a `train`"},
     {"or", "true when one side is"},

@@ -56,7 +56,8 @@ bool begins_item(std::size_t type) {
 
 /// A list of statements or lines in braces.
 bool is_body(std::size_t rule) {
-  return rule == Parser::RuleBlock || rule == Parser::RuleNamesBody;
+  return rule == Parser::RuleBlock || rule == Parser::RuleNamesBody ||
+         rule == Parser::RuleFactsBody;
 }
 
 const antlr4::atn::ATNState* state_of(antlr4::Parser* parser) {
@@ -463,7 +464,8 @@ void ErrorStrategy::recover(antlr4::Parser* parser, std::exception_ptr error) {
   std::size_t rule = context->getRuleIndex();
   antlr4::TokenStream* input = parser->getTokenStream();
   recovering_ = true;
-  if (rule == Parser::RuleStmt || rule == Parser::RuleItem || rule == Parser::RuleNamesLine) {
+  if (rule == Parser::RuleStmt || rule == Parser::RuleItem || rule == Parser::RuleNamesLine ||
+      rule == Parser::RuleFacts) {
     skip(parser, distance_to_end(input));
     return;
   }
@@ -498,9 +500,10 @@ void ErrorStrategy::sync(antlr4::Parser* parser) {
     antlr4::Token* found = input->LT(1);
     if (!reported && !recovering_) {
       if (is_body(rule)) {
-        report_expected(
-            noun_of(rule == Parser::RuleBlock ? Parser::RuleStmt : Parser::RuleNamesLine), parser,
-            found);
+        report_expected(noun_of(rule == Parser::RuleBlock       ? Parser::RuleStmt
+                                : rule == Parser::RuleNamesBody ? Parser::RuleNamesLine
+                                                                : Parser::RuleFacts),
+                        parser, found);
       } else {
         DiagnosticBuilder builder =
             sink_.report(Code::unexpected_token, range(found), "expected {}, found {}",

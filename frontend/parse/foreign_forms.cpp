@@ -99,6 +99,7 @@ class Replacer {
       case Lexer::SCHEDULE:
       case Lexer::TRAIN:
       case Lexer::MACHINE:
+      case Lexer::NAMES:
       case Lexer::MESH:
       case Lexer::USE:
       case Lexer::PARAM: return true;
@@ -116,6 +117,7 @@ class Replacer {
       brackets_.pop_back();
     } else if (token.type == Lexer::LBRACE || token.type == Lexer::RBRACE) {
       brackets_.clear();
+      if (depth_ == 0) in_names_ = statement_type() == Lexer::NAMES;
       if (token.type == Lexer::LBRACE) ++depth_;
       if (token.type == Lexer::RBRACE && depth_ > 0) --depth_;
     } else if (token.type == Lexer::COMMA && in_brackets()) {
@@ -207,9 +209,10 @@ class Replacer {
     }
   }
 
-  /// A colon in an index; not that of `for`, and not that of a dimension `w[dim: 4]`.
+  /// A colon in an index; not that of `for`, and not that of a dimension `w[dim: 4]` or a factor of
+  /// one.
   bool fits_index() const {
-    if (!in_brackets() || !brackets_.back().index ||
+    if (!in_brackets() || in_names_ || !brackets_.back().index ||
         tokens_[brackets_.back().first].type == Lexer::FOR)
       return false;
     switch (statement_type()) {
@@ -474,6 +477,7 @@ class Replacer {
   RawTokens result_;
   std::vector<Bracket> brackets_;  // `(` and `[` that are open
   std::size_t depth_ = 0;          // of `{`
+  bool in_names_ = false;          // in the lines of a `names` item
   std::size_t next_ = 0;
   std::size_t statement_ = 0;  // the first token of the statement
 };

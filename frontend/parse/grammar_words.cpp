@@ -52,7 +52,7 @@ std::string_view noun_of(std::size_t rule) {
       return "a declaration (`use`, `param`, `mesh`, `model`, `schedule`, `def`, `train`, `machine`, `names`)";
     case Parser::RuleStmt: return "a statement";
     case Parser::RuleNamesBody: return "a block `{ ... }`";
-    case Parser::RuleNamesLine: return "a line such as `embed.token : \"wte.weight\"[vocab, dim]`";
+    case Parser::RuleNamesLine: return "a line such as `embed.token: \"wte.weight\"[vocab, dim]`";
     case Parser::RuleFactsBody: return "a block `{ ... }`";
     case Parser::RuleFacts: return "a fact such as `rope_theta: 10000`";
     case Parser::RulePathPart: return "a name";

@@ -31,21 +31,31 @@ class Around {
   std::size_t at_;
 };
 
+/// Inside brackets the head must be complete: the `}` of an item before may be missing.
+bool begins_item(const Around& around, std::size_t depth) {
+  if (!around.begins_statement()) return false;
+  const bool named =
+      around.on_this_line(1) && (around.type(1) == Lexer::NAME || around.type(1) == Lexer::NAMES);
+  if (depth == 0) return named || around.type(1) == Lexer::LBRACE;
+  return named && (around.type(2) == Lexer::LBRACE || !around.on_this_line(2));
+}
+
 }  // namespace
 
 std::vector<bool> names_among_soft_keywords(const std::vector<SoftToken>& tokens) {
   std::vector<bool> result(tokens.size(), false);
-  std::size_t depth = 0;  // of `{`
+  std::size_t depth = 0;  // of brackets
   for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (tokens[i].type == Lexer::LBRACE) ++depth;
-    if (tokens[i].type == Lexer::RBRACE && depth > 0) --depth;
-    if (tokens[i].type != Lexer::NAMES) continue;
-    const Around around(tokens, i);
-    const bool named = (around.type(1) == Lexer::NAME || around.type(1) == Lexer::NAMES) &&
-                       around.on_this_line(1) &&
-                       (around.type(2) == Lexer::LBRACE || !around.on_this_line(2));
-    const bool lacks_name = depth == 0 && around.type(1) == Lexer::LBRACE;
-    result[i] = !around.begins_statement() || (!named && !lacks_name);
+    switch (tokens[i].type) {
+      case Lexer::LPAREN:
+      case Lexer::LBRACKET:
+      case Lexer::LBRACE: ++depth; continue;
+      case Lexer::RPAREN:
+      case Lexer::RBRACKET:
+      case Lexer::RBRACE: depth -= depth > 0 ? 1 : 0; continue;
+      case Lexer::NAMES: result[i] = !begins_item(Around(tokens, i), depth); continue;
+      default: continue;
+    }
   }
   return result;
 }

@@ -123,7 +123,7 @@ class Resolver {
       report
           .related(model_.context().locations.range(model_.params[parameters.front()].loc),
                    "it is declared here")
-          .hint("add a line: `{} : \"...\"[{}]`", path_text(path), dims_of(parameters.front()));
+          .hint("add a line: `{}: \"...\"[{}]`", path_text(path), dims_of(parameters.front()));
     }
   }
 
@@ -266,7 +266,7 @@ class Resolver {
     auto report = reports_.report(Code::tensor_filled_twice, line.file.range,
                                   "two parameters are on the same elements of `{}`", tensor);
     if (found->second != &line) report.related(found->second->file.range, "the other is here");
-    report.hint("parameters that share a tensor have one line: `(q, k, v) : \"...\"[of ...]`");
+    report.hint("parameters that share a tensor have one line: `(q, k, v): \"...\"[of ...]`");
     return false;
   }
 

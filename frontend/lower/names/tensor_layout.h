@@ -1,7 +1,7 @@
 #pragma once
 // The places of the elements of parameters in a tensor of a file.
 //
-//   q[dim: 32, heads: 4, width: 16] : "..."[heads width, dim]
+//   q[dim: 32, heads: 4, width: 16]: "..."[heads width, dim]
 //     ->  dims [64, 32]; q at offset 0 with strides 1 (dim), 512 (heads), 32 (width)
 
 #include <cstdint>
