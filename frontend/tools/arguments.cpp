@@ -200,7 +200,7 @@ constexpr OptionRow kOptions[] = {
      "of --resume: weights, to begin a new training with the parameters alone",
      bit(Command::train)},
     {"--log", "KIND", "",
-     "csv or tensorboard, or both, each after its own --log: the numbers of every step as DIR/metrics.csv, or as event files in DIR/tensorboard",
+     "csv or tensorboard, or both, each after its own --log: every step as DIR/metrics.csv, or as event files in DIR/tensorboard",
      bit(Command::train)},
     {"--trace", "FILE", "",
      "write when the last step's actions ran, beside the plan: a trace for ui.perfetto.dev, or a page if FILE ends in .html",

@@ -140,6 +140,7 @@ TEST(Completion, EachChoiceIsTaken) {
         for (std::size_t i = 0; i < command.least_words; ++i) words.emplace_back("x");
         if (std::string_view(option.name) == "--only")
           words.insert(words.end(), {"--resume", "d"});
+        if (std::string_view(option.name) == "--log") words.insert(words.end(), {"--out", "d"});
         tools::Arguments arguments;
         std::string error;
         EXPECT_TRUE(tools::parse_arguments(words, arguments, error))
