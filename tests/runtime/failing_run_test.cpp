@@ -95,8 +95,6 @@ TEST(FailingRun, DataChangesWhileARunReadsIt) {
       .name = "tokens", .dtype = PIPER_I64, .num_dims = 2, .dims = kDims, .sample_dim = 0};
   HandJob job(2);
   add_pipeline(job);
-  job.tables().num_inputs = 1;
-  job.tables().inputs = &input;
   PiperData& data = job.tables().data;
   data.kind = PIPER_TOKENS;
   data.path = path.c_str();
@@ -108,7 +106,10 @@ TEST(FailingRun, DataChangesWhileARunReadsIt) {
     std::int64_t tokens[16];
     return step.api->load(step.rank, step.action, 0, 0, 2, tokens);
   });
-  const RunResult result = create(job.finish())->run(Phase::training, 1000);
+  job.finish();
+  job.tables().num_inputs = 1;
+  job.tables().inputs = &input;
+  const RunResult result = create(job.tables())->run(Phase::training, 1000);
   ASSERT_TRUE(result.failure);
   EXPECT_EQ(result.failure->code, kDataChanged);
   EXPECT_EQ(result.failure->message, "`" + path +
