@@ -137,7 +137,7 @@ class Completer : CandidateNames {
           list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
         return;
       }
-      if (last == "=" && statement_.depth() == 1) return expr(kAny);
+      if (statement_.in_default() && !statement_.after_value()) return expr(kAny);
     }
   }
 
@@ -540,7 +540,7 @@ class Completer : CandidateNames {
     if (place.kind == TypeKind::cursor) return local_names(place);
     if (place.is(TypeKind::dimension)) {
       for (const LocalName& local : locals_) {
-        if (local.detail == "dimension")
+        if (local.is_dimension)
           list_.push_back({local.name, CandidateKind::property, local.detail, {}, {}, "1"});
       }
       return;

@@ -17,14 +17,20 @@ class Scope {
 
   void add(const ast::Identifier& name, sema::Type type, std::string detail) {
     if (!name.missing() && name.range.end < at_)
-      locals_.push_back({std::string(name.name), type, std::move(detail)});
+      locals_.push_back({std::string(name.name), type, std::move(detail), false});
   }
   void dims(std::span<const ast::Dim> list) {
     for (const ast::Dim& dim : list) {
-      const bool known = std::any_of(locals_.begin(), locals_.end(), [&](const LocalName& local) {
+      if (dim.name.missing() || dim.name.range.end >= at_) continue;
+      const auto known = std::find_if(locals_.begin(), locals_.end(), [&](const LocalName& local) {
         return local.name == dim.name.name;
       });
-      if (!known) add(dim.name, {sema::TypeKind::integer}, "dimension");
+      if (known == locals_.end()) {
+        locals_.push_back(
+            {std::string(dim.name.name), {sema::TypeKind::integer}, "dimension", true});
+      } else {
+        known->is_dimension = true;
+      }
     }
   }
   void bindings(std::span<const ast::Binding> list, std::string_view detail) {

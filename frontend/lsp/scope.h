@@ -10,8 +10,9 @@ namespace piper::lsp {
 
 struct LocalName {
   std::string name;
-  sema::Type type;     // error: not known
-  std::string detail;  // `parameter`, `cursor`
+  sema::Type type;            // error: not known
+  std::string detail;         // `parameter`, `cursor`
+  bool is_dimension = false;  // a dimension has this name, and perhaps an integer, too
 };
 
 /// The locals that the statement at a byte of the file can use, the innermost last.

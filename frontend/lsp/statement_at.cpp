@@ -95,6 +95,18 @@ std::size_t StatementAt::depth() const {
   return depth;
 }
 
+bool StatementAt::in_default() const {
+  std::size_t open = 0;
+  bool inside = false;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i].kind == parse::LexemeKind::open) ++open;
+    if (words[i].kind == parse::LexemeKind::close && open > 0) --open;
+    if (open == 1 && word(i) == ",") inside = false;
+    if (open == 1 && word(i) == "=") inside = true;
+  }
+  return inside && open > 0;
+}
+
 std::size_t StatementAt::innermost() const {
   std::size_t depth = 0;
   for (std::size_t i = words.size(); i-- > 0;) {

@@ -41,6 +41,8 @@ struct StatementAt {
   std::size_t innermost() const;
   /// How many brackets are open.
   std::size_t depth() const;
+  /// Whether the cursor is behind the `=` of a parameter.
+  bool in_default() const;
 };
 
 StatementAt statement_at(Request& request, std::uint32_t at);

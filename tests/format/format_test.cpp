@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <regex>
@@ -209,6 +210,9 @@ void expect_same_program(const std::string& text) {
   EXPECT_EQ(meaning(formatted), meaning(text)) << text;
 }
 
+/// Words with a meaning inside a `names` item, which are names elsewhere.
+constexpr std::string_view kNamesWords[] = {"config", "ignore", "none", "of"};
+
 /// With names of that many characters, so that lines are broken at each place where one can be.
 std::string with_long_names(std::string_view text, std::size_t length) {
   std::string result;
@@ -216,7 +220,10 @@ std::string with_long_names(std::string_view text, std::size_t length) {
   for (const parse::Lexeme& lexeme : parse::lexemes(text)) {
     result += text.substr(end, lexeme.end - end);
     end = lexeme.end;
-    if (lexeme.kind == parse::LexemeKind::name && lexeme.end - lexeme.begin < length)
+    const std::string_view word = text.substr(lexeme.begin, lexeme.end - lexeme.begin);
+    if (std::find(std::begin(kNamesWords), std::end(kNamesWords), word) != std::end(kNamesWords))
+      continue;
+    if (lexeme.kind == parse::LexemeKind::name && word.size() < length)
       result += std::string(length - (lexeme.end - lexeme.begin), '_');
   }
   return result + std::string(text.substr(end));

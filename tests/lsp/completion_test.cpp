@@ -167,7 +167,9 @@ bool is_chosen(std::string_view text, const std::vector<parse::Lexeme>& all, std
   const std::string_view first = text.substr(line, text.find(' ', line) - line);
   const bool declares =
       first == "def" || first == "schedule" || first == "model" || first == "mesh";
-  const bool weight = text.substr(line).starts_with("    weight") && behind == "[" && before == ",";
+  const std::string_view indented =
+      text.substr(std::min(text.find_first_not_of(' ', line), text.size()));
+  const bool weight = indented.starts_with("weight") && behind == "[" && before == ",";
   return behind == "in" || before == "." || weight || word(at) == "backward" ||
          (behind == ":" && (declares || before != "("));
 }

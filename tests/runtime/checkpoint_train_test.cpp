@@ -105,7 +105,7 @@ TEST(CheckpointTrain, CheckpointsFollowTheJob) {
        {Row{0, 10, 0, 0, {10}}, Row{0, 10, 3, 0, {3, 6, 9, 10}}, Row{0, 10, 5, 0, {5, 10}},
         Row{0, 10, 3, 2, {9, 10}}, Row{0, 10, 1, 1, {10}}, Row{0, 10, 100, 0, {10}},
         Row{4, 6, 3, 0, {6, 9, 10}}, Row{6, 4, 3, 0, {9, 10}},
-        Row{0, 3, UINT64_MAX, UINT64_MAX, {3}}, Row{7, 0, 1, 0, {}}}) {
+        Row{0, 3, UINT64_MAX, UINT64_MAX, {3}}, Row{7, 0, 1, 0, {7}}}) {
     const TemporaryFolder folder;
     CountingJob job(row.first);
     PiperJob& tables = job.tables();
@@ -121,6 +121,7 @@ TEST(CheckpointTrain, CheckpointsFollowTheJob) {
     EXPECT_EQ(complete_steps(folder.path()), row.left);
     EXPECT_EQ(result.checkpoint,
               row.left.empty() ? "" : (folder.path() / step_folder(row.left.back())).string());
+    if (row.steps == 0) continue;  // a run of no step keeps its first values
     for (const std::uint64_t step : row.left)
       expect_state_after(folder.path() / step_folder(step), step);
   }

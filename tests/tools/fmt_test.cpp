@@ -117,14 +117,18 @@ TEST(Completion, ShellsCompleteCommandsAndOptions) {
           "ask piper show grid --format pe; ask piper show grid --format = js; ask piper show --format svg ti; ask piper help sh; ask piper explain dual_pipe_; ask piper show ch; ask piper train --only w; ask piper train --log t' \"$0\"");
   EXPECT_EQ(
       result.out,
-      "explain\n--reference\na.pipe\ngraph grid\nzb_h1 zbv\nperfetto\njson\ntimeline\nshow\ndual_pipe_v\ncheckpoint\nweights\ntensorboard\n")
+      "export explain\n--reference\na.pipe\ngraph grid\nzb_h1 zbv\nperfetto\njson\ntimeline\nshow\ndual_pipe_v\ncheckpoint\nweights\ntensorboard\n")
       << result.err;
   EXPECT_EQ(shell(folder, "\"$0\" completion tcsh").exit_code, 2);
   const ProcessResult fish = shell(folder, "\"$0\" completion fish");
   EXPECT_NE(fish.out.find("__fish_seen_subcommand_from train' -l reference -d "), std::string::npos)
       << fish.out;
   const ProcessResult zsh = shell(folder, "\"$0\" completion zsh");
-  EXPECT_NE(zsh.out.find("'*--steps[number of steps]:N:'"), std::string::npos) << zsh.out;
+  EXPECT_NE(
+      zsh.out.find(
+          "'*--steps[number of steps; 0 keeps the first values in a checkpoint and evaluates them]:N:'"),
+      std::string::npos)
+      << zsh.out;
   // A colon would end the message.
   EXPECT_NE(zsh.out.find("]:DIR[\\:STEP]:_files -/'"), std::string::npos) << zsh.out;
 }
@@ -136,10 +140,11 @@ TEST(Completion, EachChoiceIsTaken) {
       if (!tools::takes(option, command.command)) continue;
       for (const std::string_view choice : tools::choices_of(option)) {
         std::vector<std::string> words{command.name, option.name, std::string(choice), "-o", "d"};
-        if (command.command != tools::Command::build) words.resize(3);
+        if (command.command != tools::Command::build &&
+            command.command != tools::Command::export_weights)
+          words.resize(3);
         for (std::size_t i = 0; i < command.least_words; ++i) words.emplace_back("x");
-        if (std::string_view(option.name) == "--only")
-          words.insert(words.end(), {"--resume", "d"});
+        if (std::string_view(option.name) == "--only") words.insert(words.end(), {"--resume", "d"});
         if (std::string_view(option.name) == "--log") words.insert(words.end(), {"--out", "d"});
         tools::Arguments arguments;
         std::string error;

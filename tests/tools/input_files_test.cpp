@@ -118,10 +118,12 @@ TEST_F(InputFiles, AreTheWeightsThatATrainBeginsWith) {
   folder_.write("base/model.safetensors", "is read by a run alone");
   folder_.write("one.safetensors", "and this one, too");
   for (const std::string name : {"base", "one.safetensors"}) {
-    folder_.write("w.pipe",
-                  "model net() { weight a[one: 1]; loss square(a) }\nmesh m(p: 1)\n"
-                  "train t = net() on m { optim: sgd(lr: 0.1); steps: 1; init: weights(\"" +
-                      path(name) + "\") }\n");
+    folder_.write(
+        "w.pipe",
+        "model net() { input x: tensor[batch, one: 1]; weight a[one]; loss square(x * a) }\n"
+        "mesh m(p: 1)\n"
+        "train t = net() on m { data: synthetic(batch: 2); optim: sgd(lr: 0.1); steps: 1; init: weights(\"" +
+            path(name) + "\") }\n");
     const std::string file = name == "base" ? path("base/model.safetensors") : path(name);
     const std::string before = read(file.substr(folder_.path().string().size() + 1));
     for (const std::vector<std::string>& words :

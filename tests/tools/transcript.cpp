@@ -37,10 +37,10 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 
 /// Replaces text that differs from one run to the next.
 std::string without_times(const std::string& text) {
-  static const std::regex seconds("[0-9.]+ s,"), speed("[0-9.]+ ?[kMG]? (tokens|samples)/s"),
+  static const std::regex seconds("[0-9.]+ s(,|\n)"), speed("[0-9.]+ ?[kMG]? (tokens|samples)/s"),
       left("left [0-9:]+"), rate("(builtin|MKL|oneDNN) +[0-9.]+\n");
   const std::string without_speeds =
-      std::regex_replace(std::regex_replace(text, seconds, "# s,"), speed, "# $1/s");
+      std::regex_replace(std::regex_replace(text, seconds, "# s$1"), speed, "# $1/s");
   return std::regex_replace(std::regex_replace(without_speeds, left, "left #"), rate, "$1 #\n");
 }
 

@@ -109,7 +109,7 @@ LOCALS = {
     "frontend": 234,
     "ir": 111,
     "passes": 151,
-    "runtime": 132,
+    "runtime": 131,
     "tests": 495,
 }
 
