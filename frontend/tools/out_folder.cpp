@@ -63,9 +63,10 @@ bool OutFolder::lock(Session& session, const std::string& folder) {
     return false;
   };
   for (;;) {
-    // Without waiting, even if it is a pipe.
-    const int file = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
-    if (file < 0) return refuse(reason(errno));
+    // Without waiting, even if it is a pipe; a link would empty the file that it leads to.
+    const int file =
+        open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0644);
+    if (file < 0) return refuse(errno == ELOOP ? "it is a link" : reason(errno));
     struct stat status{};
     if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
       close(file);

@@ -270,8 +270,13 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
   const bool prints = cuda == nullptr || cuda->rank() == 0;
   session.show_warnings();
   std::optional<runtime::IgnoreBrokenPipes> pipes(std::in_place);
-  if (prints && !prepare_folder(session, resumed, made->tables, made->training.settings.loc))
+  const LocId train = made->training.settings.loc;
+  if (prints && !prepare_folder(session, resumed, made->tables, train)) return session.finish();
+  // The others may write a checkpoint into the folder at once.
+  if (cuda != nullptr && cuda->group != nullptr && !cuda->group->any(false)) {
+    report_failure(session, cuda->group->failure().value(), train);
     return session.finish();
+  }
   if (prints) print_start(session.words(), subject, *made);
   if (prints && made->weights)
     session.words() << runtime::report_text(*made->weights) << std::flush;

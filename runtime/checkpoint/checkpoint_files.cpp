@@ -114,19 +114,58 @@ std::optional<Failure> remove_old_checkpoints(const std::string& out_folder, std
 }
 
 Failure unwritable_checkpoint(const std::string& path, int error) {
-  return {.code = kOutputUnwritable,
-          .message = "cannot write `" + path + "`: " + std::strerror(error) +
-                     "; earlier checkpoints are unchanged",
-          .hint = "give `--out` a folder that can be written, on a disk with space left"};
+  const std::string reason = error == ELOOP    ? "it is a link"
+                             : error == EMLINK ? "the file has a second name, a hard link"
+                             : error == ENXIO  ? "it is no plain file"
+                                               : std::strerror(error);
+  return {
+      .code = kOutputUnwritable,
+      .message = "cannot write `" + path + "`: " + reason + "; earlier checkpoints are unchanged",
+      .hint = "give `--out` a folder that can be written, on a disk with space left"};
+}
+
+PartialFolder::~PartialFolder() {
+  if (folder_ >= 0) close(folder_);
+}
+
+std::optional<Failure> PartialFolder::open(const std::string& out_folder, std::uint64_t step) {
+  path_ = out_folder + "/" + partial_folder(step);
+  if (mkdir(path_.c_str(), 0777) != 0 && errno != EEXIST)
+    return unwritable_checkpoint(path_, errno);
+  folder_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder_ >= 0) return std::nullopt;
+  const int error = errno;
+  struct stat status{};
+  const bool link = lstat(path_.c_str(), &status) == 0 && S_ISLNK(status.st_mode);
+  return unwritable_checkpoint(path_, link ? ELOOP : error);
+}
+
+std::optional<Failure> PartialFolder::commit(const std::string& complete) {
+  if (fsync(folder_) != 0) return unwritable_checkpoint(path_, errno);
+  if (rename(path_.c_str(), complete.c_str()) != 0) return unwritable_checkpoint(complete, errno);
+  return std::nullopt;
 }
 
 WrittenFile::~WrittenFile() {
   if (file_ >= 0) close(file_);
 }
 
-int WrittenFile::open(const std::string& path) {
-  file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+int WrittenFile::create(const std::string& path) {
+  file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
   return file_ < 0 ? errno : 0;
+}
+
+int WrittenFile::open(const PartialFolder& folder, const std::string& name, std::uint64_t bytes) {
+  // O_NONBLOCK: a FIFO is refused instead of being waited for.
+  file_ = openat(folder.descriptor(), name.c_str(),
+                 O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+  if (file_ < 0) return errno;
+  struct stat status{};
+  if (fstat(file_, &status) != 0) return errno;
+  if (!S_ISREG(status.st_mode)) return ENXIO;
+  if (status.st_nlink > 1) return EMLINK;
+  // All processes set the same size, so none cuts off bytes of another.
+  return ftruncate(file_, static_cast<off_t>(bytes)) != 0 ? errno : 0;
 }
 
 int WrittenFile::write(std::uint64_t position, const void* from, std::uint64_t bytes) {

@@ -3,7 +3,8 @@
 // one that is being written.
 //
 // Guarantees: a folder `step-N` with a manifest is complete, also after the machine has lost power.
-// Nothing follows links out of OUT.
+// Nothing follows links out of OUT: a link in place of a folder or file of a checkpoint is refused,
+// or removed itself. Links in the path of OUT are followed.
 
 #include <cstddef>
 #include <cstdint>
@@ -39,8 +40,29 @@ std::optional<Failure> remove_old_checkpoints(const std::string& out_folder, std
 /// A file under --out could not be written: kOutputUnwritable, with the reason of `error`, an errno.
 Failure unwritable_checkpoint(const std::string& path, int error);
 
-/// A file that is written at given positions, by several processes at once. Each function returns
-/// the errno of a failure, or 0.
+/// The folder `.step-N.partial`, which several processes write at once. It is held open, so that
+/// its files stay in it, whatever takes its name.
+class PartialFolder {
+ public:
+  PartialFolder() = default;
+  PartialFolder(const PartialFolder&) = delete;
+  PartialFolder& operator=(const PartialFolder&) = delete;
+  ~PartialFolder();
+
+  /// Makes the folder if it does not exist; refuses a link.
+  std::optional<Failure> open(const std::string& out_folder, std::uint64_t step);
+  const std::string& path() const { return path_; }
+  int descriptor() const { return folder_; }
+  /// Makes its entries durable, and renames it to `complete`.
+  std::optional<Failure> commit(const std::string& complete);
+
+ private:
+  std::string path_;
+  int folder_ = -1;
+};
+
+/// A file that is written at given positions. Each function returns the errno of a failure, or 0:
+/// ELOOP for a link, EMLINK for a file with a second name, ENXIO for no plain file.
 class WrittenFile {
  public:
   WrittenFile() = default;
@@ -48,8 +70,11 @@ class WrittenFile {
   WrittenFile& operator=(const WrittenFile&) = delete;
   ~WrittenFile();
 
-  /// Creates the file if it does not exist.
-  int open(const std::string& path);
+  /// Creates a file; EEXIST if there is one.
+  int create(const std::string& path);
+  /// Opens a file of a checkpoint, which other processes write, too, and creates it if it does not
+  /// exist. It then has `bytes` bytes, whatever a killed run has left.
+  int open(const PartialFolder& folder, const std::string& name, std::uint64_t bytes);
   int write(std::uint64_t position, const void* from, std::uint64_t bytes);
   /// Makes the bytes durable, and closes the file.
   int finish();

@@ -1,17 +1,11 @@
 #include "runtime/checkpoint/checkpoint_writer.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <filesystem>
 #include <new>
 #include <system_error>
 #include <utility>
 
-#include "runtime/checkpoint/checkpoint_files.h"
 #include "runtime/processes/process_group.h"
 
 namespace piper::runtime {
@@ -74,36 +68,40 @@ std::optional<Failure> CheckpointWriter::finish() {
 }
 
 void CheckpointWriter::write(const Manifest& manifest) {
-  const std::string folder = options_.out_folder + "/" + partial_folder(manifest.step);
   try {
-    std::vector<PartSum> sums;
-    failure_ = write_parts(folder, sums);
-    if (!failure_ && first()) {
-      failure_ = receive_parts(sums);
-      if (!failure_) failure_ = commit(manifest, folder, std::move(sums));
-    } else if (!failure_) {
-      memory_.group->send_bytes(sums_as_bytes(sums));
-    }
+    failure_ = write_all(manifest);
   } catch (const std::bad_alloc&) {
     failure_ = Failure{.code = kOutOfMemory, .message = "no memory to write a checkpoint"};
   }
   if (!failure_) return;
   if (memory_.group != nullptr) memory_.group->fail(*failure_);
   std::error_code ignored;
-  if (first()) std::filesystem::remove_all(folder, ignored);
+  if (first())
+    std::filesystem::remove_all(options_.out_folder + "/" + partial_folder(manifest.step), ignored);
+}
+
+std::optional<Failure> CheckpointWriter::write_all(const Manifest& manifest) {
+  PartialFolder folder;
+  if (auto failure = folder.open(options_.out_folder, manifest.step)) return failure;
+  std::vector<PartSum> sums;
+  if (auto failure = write_parts(folder, sums)) return failure;
+  if (!first()) {
+    memory_.group->send_bytes(Channel::checkpoint, sums_as_bytes(sums));
+    return std::nullopt;
+  }
+  if (auto failure = receive_parts(sums)) return failure;
+  return commit(manifest, folder, std::move(sums));
 }
 
 /// Writes the bytes of this process, and on rank 0 the headers.
-std::optional<Failure> CheckpointWriter::write_parts(const std::string& folder,
+std::optional<Failure> CheckpointWriter::write_parts(const PartialFolder& folder,
                                                      std::vector<PartSum>& sums) {
-  if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
-    return unwritable_checkpoint(folder, errno);
   auto segment = snapshot_.segments().begin();
   for (std::size_t f = 0; f < layout_.files.size(); ++f) {
-    const std::string path = folder + "/" + layout_.files[f].name;
+    const std::string& name = layout_.files[f].name;
     const std::string& header = layout_.files[f].header;
     WrittenFile file;
-    int error = file.open(path);
+    int error = file.open(folder, name, layout_.files[f].bytes);
     const auto put = [&](std::uint64_t position, const void* data, std::uint64_t bytes) {
       if (error == 0) error = file.write(position, data, bytes);
       if (error == 0) add_sums(f, position, data, bytes, sums);
@@ -115,7 +113,7 @@ std::optional<Failure> CheckpointWriter::write_parts(const std::string& folder,
             std::min(kWrittenAtOnce, segment->bytes - at));
     }
     if (error == 0) error = file.finish();
-    if (error != 0) return unwritable_checkpoint(path, error);
+    if (error != 0) return unwritable_checkpoint(folder.path() + "/" + name, error);
   }
   return std::nullopt;
 }
@@ -124,7 +122,7 @@ std::optional<Failure> CheckpointWriter::write_parts(const std::string& folder,
 std::optional<Failure> CheckpointWriter::receive_parts(std::vector<PartSum>& sums) {
   if (memory_.group == nullptr) return std::nullopt;
   for (std::uint32_t from = 1; from < memory_.group->launch().world; ++from) {
-    const auto bytes = memory_.group->receive_bytes(from, kMaxSums);
+    const auto bytes = memory_.group->receive_bytes(Channel::checkpoint, from, kMaxSums);
     if (!bytes) return memory_.group->failure();
     const auto received = sums_from_bytes(*bytes);
     if (!received)
@@ -134,30 +132,28 @@ std::optional<Failure> CheckpointWriter::receive_parts(std::vector<PartSum>& sum
   return std::nullopt;
 }
 
-std::optional<Failure> CheckpointWriter::write_text(const std::string& path,
+std::optional<Failure> CheckpointWriter::write_text(const PartialFolder& folder,
+                                                    const std::string& name,
                                                     const std::string& text) {
   WrittenFile file;
-  int error = file.open(path);
+  int error = file.open(folder, name, text.size());
   if (error == 0) error = file.write(0, text.data(), text.size());
   if (error == 0) error = file.finish();
-  if (error != 0) return unwritable_checkpoint(path, error);
+  if (error != 0) return unwritable_checkpoint(folder.path() + "/" + name, error);
   return std::nullopt;
 }
 
-std::optional<Failure> CheckpointWriter::commit(Manifest manifest, const std::string& folder,
+std::optional<Failure> CheckpointWriter::commit(Manifest manifest, PartialFolder& folder,
                                                 std::vector<PartSum> sums) {
   for (const StateFile& file : layout_.files) manifest.files.push_back({file.name, file.bytes, {}});
   if (!combine_sums(std::move(sums), manifest.files))
     return Failure{.code = kBadJob,
                    .message = "the parts of a checkpoint do not cover its files exactly once"};
   if (!layout_.index.empty()) {
-    if (auto failure = write_text(folder + "/" + kIndexName, layout_.index)) return failure;
+    if (auto failure = write_text(folder, kIndexName, layout_.index)) return failure;
   }
-  if (auto failure = write_text(folder + "/" + kManifestName, manifest_json(manifest)))
-    return failure;
-  if (const int error = sync_folder(folder)) return unwritable_checkpoint(folder, error);
-  const std::string complete = this->folder(manifest.step);
-  if (rename(folder.c_str(), complete.c_str()) != 0) return unwritable_checkpoint(complete, errno);
+  if (auto failure = write_text(folder, kManifestName, manifest_json(manifest))) return failure;
+  if (auto failure = folder.commit(this->folder(manifest.step))) return failure;
   if (const int error = sync_folder(options_.out_folder))
     return unwritable_checkpoint(options_.out_folder, error);
   return remove_old_checkpoints(options_.out_folder, options_.keep);

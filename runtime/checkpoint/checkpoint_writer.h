@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/checkpoint/checkpoint_files.h"
 #include "runtime/checkpoint/manifest.h"
 #include "runtime/checkpoint/piece_sums.h"
 #include "runtime/checkpoint/snapshot.h"
@@ -57,11 +58,13 @@ class CheckpointWriter {
   bool first() const;  // of the processes
   std::optional<Failure> wait();
   void write(const Manifest& manifest);
-  std::optional<Failure> write_parts(const std::string& folder, std::vector<PartSum>& sums);
+  std::optional<Failure> write_all(const Manifest& manifest);
+  std::optional<Failure> write_parts(const PartialFolder& folder, std::vector<PartSum>& sums);
   std::optional<Failure> receive_parts(std::vector<PartSum>& sums);
-  std::optional<Failure> commit(Manifest manifest, const std::string& folder,
+  std::optional<Failure> commit(Manifest manifest, PartialFolder& folder,
                                 std::vector<PartSum> sums);
-  std::optional<Failure> write_text(const std::string& path, const std::string& text);
+  std::optional<Failure> write_text(const PartialFolder& folder, const std::string& name,
+                                    const std::string& text);
 
   const StateMemory memory_;
   const CheckpointOptions options_;

@@ -28,7 +28,7 @@ std::optional<Failure> PeerProcesses::agree(const Device& device) {
 std::optional<Failure> PeerProcesses::collect(std::vector<RecordedRank>& recorded) {
   std::vector<RecordedRank> all = std::exchange(recorded, {});
   if (rank() != 0) {
-    group_.send_bytes(packed(all.front().actions));
+    group_.send_bytes(Channel::recorded, packed(all.front().actions));
     return std::nullopt;
   }
   for (const PiperJobRank& rank : ranks().subspan(1)) {
@@ -48,7 +48,7 @@ bool PeerProcesses::receive_recorded(const PiperJobRank& rank,
   const PiperProgram& program = *rank.program;
   std::uint64_t most = 0;
   for (std::uint32_t s = 0; s < program.num_streams; ++s) most += program.streams[s].num_actions;
-  const auto bytes = group_.receive_bytes(rank.rank, most * sizeof(RecordedAction));
+  const auto bytes = group_.receive_bytes(Channel::recorded, rank.rank, most * sizeof(RecordedAction));
   if (!bytes) return false;
   actions = unpacked<RecordedAction>(*bytes);
   const auto fits = [&](const RecordedAction& action) {
@@ -75,12 +75,13 @@ std::optional<ParameterValues> PeerProcesses::read_parameter(Device& device, std
     if (of == rank()) {
       const unsigned char* const own = device.read(0, on_host, offset, count);
       if (own == nullptr) group_.fail(*device.failure());
-      if (own != nullptr && of != 0) group_.send_bytes({reinterpret_cast<const char*>(own), count});
+      if (own != nullptr && of != 0)
+        group_.send_bytes(Channel::parameters, {reinterpret_cast<const char*>(own), count});
       return own;
     }
     bytes.assign(count, 0);
     if (rank() == 0) {
-      auto found = group_.receive_bytes(static_cast<std::uint32_t>(of), count);
+      auto found = group_.receive_bytes(Channel::parameters, static_cast<std::uint32_t>(of), count);
       if (!found || found->size() != count) return nullptr;
       bytes = std::move(*found);
     }

@@ -11,6 +11,16 @@
 
 namespace piper::runtime {
 
+namespace {
+
+Failure refused_link(const std::string& path, const std::string& lost) {
+  Failure failure = unwritable_log(path, lost, "it is a link");
+  failure.hint = "remove it, or give `--out` another folder";
+  return failure;
+}
+
+}  // namespace
+
 Failure unwritable_log(const std::string& path, const std::string& lost,
                        const std::string& reason) {
   return {.code = kOutputUnwritable,
@@ -25,6 +35,14 @@ std::optional<Failure> make_log_folder(const std::string& folder, const std::str
   return std::nullopt;
 }
 
+std::optional<Failure> make_folder_in(const std::string& out_folder, const std::string& name,
+                                      const std::string& lost) {
+  const std::string folder = out_folder + "/" + name;
+  std::error_code error;
+  if (std::filesystem::is_symlink(folder, error)) return refused_link(folder, lost);
+  return make_log_folder(folder, lost);
+}
+
 LogFile::~LogFile() {
   if (file_ >= 0) close(file_);
 }
@@ -33,9 +51,12 @@ std::optional<Failure> LogFile::open(const std::string& path, Begin begin,
                                      const std::string& lost) {
   path_ = path;
   // O_NONBLOCK: a FIFO is refused below instead of being waited for.
-  const int how = O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK;
+  const int how = O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW;
   file_ = ::open(path.c_str(), begin == Begin::fresh ? how | O_EXCL : how, 0644);
-  if (file_ < 0) return unwritable_log(path, lost, std::strerror(errno));
+  if (file_ < 0) {
+    if (errno == ELOOP) return refused_link(path, lost);
+    return unwritable_log(path, lost, std::strerror(errno));
+  }
   struct stat status{};
   if (fstat(file_, &status) != 0) return unwritable_log(path, lost, std::strerror(errno));
   if (!S_ISREG(status.st_mode)) {

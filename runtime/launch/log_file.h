@@ -17,8 +17,11 @@ namespace piper::runtime {
 /// kOutputUnwritable: ``cannot write `PATH`: REASON; LOST``, and a hint about `--out`.
 Failure unwritable_log(const std::string& path, const std::string& lost, const std::string& reason);
 
-/// Makes a folder and those above it.
+/// Makes a folder and those above it. A link to a folder is one.
 std::optional<Failure> make_log_folder(const std::string& folder, const std::string& lost);
+/// Makes a folder in that of `--out`; a link of its name is refused.
+std::optional<Failure> make_folder_in(const std::string& out_folder, const std::string& name,
+                                      const std::string& lost);
 
 class LogFile {
  public:
@@ -32,8 +35,8 @@ class LogFile {
   LogFile& operator=(const LogFile&) = delete;
   ~LogFile();
 
-  /// Opens a plain file; refuses anything else, without waiting for it. `lost` ends the message of
-  /// a failure.
+  /// Opens a plain file; refuses anything else, links too, without waiting for it. `lost` ends the
+  /// message of a failure.
   std::optional<Failure> open(const std::string& path, Begin begin, const std::string& lost);
   /// Writes a record through to the system. A failure leaves no part of it in the file.
   std::optional<Failure> write(std::string_view record, const std::string& lost);

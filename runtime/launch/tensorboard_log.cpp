@@ -58,7 +58,7 @@ std::optional<Failure> TensorboardLog::open(const std::string& out_folder,
                                             std::optional<std::uint64_t> goes_on_after) {
   loss_names_ = std::move(loss_names);
   const std::string folder = out_folder + "/tensorboard";
-  if (auto failure = make_log_folder(folder, kNoneKept)) return failure;
+  if (auto failure = make_folder_in(out_folder, "tensorboard", kNoneKept)) return failure;
   char seconds[32];  // TensorFlow writes ten digits, so that names sort by time
   std::snprintf(seconds, sizeof seconds, "%010llu",
                 static_cast<unsigned long long>(next_seconds(folder)));

@@ -38,7 +38,7 @@ std::optional<Failure> replace_file(const std::string& path, const std::string& 
                                     const std::string& text) {
   unlink(draft.c_str());  // of a run that was killed
   WrittenFile out;
-  int error = out.open(draft);
+  int error = out.create(draft);
   if (error == 0) error = out.write(0, text.data(), text.size());
   if (error == 0) error = out.finish();
   if (error == 0 && rename(draft.c_str(), path.c_str()) != 0) error = errno;

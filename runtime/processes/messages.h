@@ -23,8 +23,10 @@ inline constexpr std::size_t kMaxRendezvousBody = std::size_t{64} << 10;  // unt
 inline constexpr std::size_t kMaxBody = std::size_t{64} << 20;
 inline constexpr std::size_t kMaxKey = 1024;
 inline constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 62;  // steps
-// Reports with numbers from here on are pieces.
+// Reports with numbers from here on are pieces of bytes.
 inline constexpr std::uint64_t kFirstPiece = std::uint64_t{1} << 63;
+// of one channel
+inline constexpr std::uint64_t kMaxPieces = std::uint64_t{1} << 48;
 inline constexpr std::size_t kMaxNotes = 64;  // of a failure
 
 struct Hello {
@@ -53,6 +55,22 @@ std::optional<std::string> decode_key(std::string_view body);
 
 std::string encode_count(std::uint64_t count);
 std::optional<std::uint64_t> decode_count(std::string_view body);
+
+/// The purposes of bytes for rank 0. Bytes of one channel arrive in their order; threads that send
+/// through different channels need no order among each other.
+enum class Channel : std::uint8_t { recorded, parameters, checkpoint };
+inline constexpr std::uint64_t kChannels = 3;
+
+/// The number of a piece: its channel, and its position among the pieces of that channel, which is
+/// below kMaxPieces.
+constexpr std::uint64_t piece_number(Channel channel, std::uint64_t position) {
+  return kFirstPiece + static_cast<std::uint64_t>(channel) * kMaxPieces + position;
+}
+/// The channel of a piece with that number; empty if no channel has it, or if it is no piece.
+constexpr std::optional<Channel> channel_of(std::uint64_t number) {
+  if (number < kFirstPiece || number - kFirstPiece >= kChannels * kMaxPieces) return std::nullopt;
+  return static_cast<Channel>((number - kFirstPiece) / kMaxPieces);
+}
 
 /// Numbers of a step, or a piece of bytes, for rank 0.
 struct Report {

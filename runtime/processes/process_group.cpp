@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <charconv>
 #include <chrono>
@@ -68,13 +69,13 @@ struct ProcessGroup::Parts {
   std::set<std::string> asked;  // keys without an answer yet
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::string> reports;
   struct Sender {
-    // The next piece to arrive, and the next that `receive_bytes` waits for.
-    std::uint64_t next_piece = kFirstPiece, received = kFirstPiece;
+    // By channel: pieces that have arrived, and those that `receive_bytes` has returned.
+    std::array<std::uint64_t, kChannels> arrived{}, received{};
     // Numbers of steps not taken yet.
     std::size_t waiting = 0;
   };
-  std::map<std::uint32_t, Sender> senders;  // on rank 0
-  std::uint64_t sent = 0;                   // pieces
+  std::map<std::uint32_t, Sender> senders;     // on rank 0
+  std::array<std::uint64_t, kChannels> sent{};  // pieces, by channel
   std::uint64_t agreements = 0, questions = 0;
   bool heard = false, all_here = false, ends = false, left = false, holds = false,
        asked_to_stop = false;
@@ -220,13 +221,13 @@ struct ProcessGroup::Parts {
     return false;
   }
 
-  /// Pieces arrive in order.
+  /// Pieces of a channel arrive in order.
   bool take_report(const std::string& body) {
     auto report = launch.rank == 0 ? decode_forwarded(body, launch.world) : std::nullopt;
     if (!report) return false;
     Sender& sender = senders[report->from];
     const std::uint64_t number = report->report.number;
-    if (number >= kFirstPiece ? number != sender.next_piece++
+    if (number >= kFirstPiece ? !is_next_piece(sender, number)
                               : sender.waiting++ == kMaxWaitingReports) {
       fail_all(bad_message_of(report->from, number >= kFirstPiece
                                                 ? "pieces of bytes in another order"
@@ -235,6 +236,12 @@ struct ProcessGroup::Parts {
     }
     reports[{report->from, number}] = std::move(report->report.bytes);
     return true;
+  }
+
+  static bool is_next_piece(Sender& sender, std::uint64_t number) {
+    const auto channel = channel_of(number);
+    return channel && number == piece_number(
+                                    *channel, sender.arrived[static_cast<std::size_t>(*channel)]++);
   }
 
   /// Waits until the condition holds, the run has failed, or the time is over (false).
@@ -499,25 +506,26 @@ std::optional<std::string> ProcessGroup::take_report(std::uint32_t from, std::ui
   return node ? std::optional(std::move(node.mapped())) : std::nullopt;
 }
 
-void ProcessGroup::send_bytes(std::string_view bytes) {
+void ProcessGroup::send_bytes(Channel channel, std::string_view bytes) {
   const std::lock_guard lock(parts_->mutex);
+  std::uint64_t& sent = parts_->sent[static_cast<std::size_t>(channel)];
   do {
     const std::string_view piece = bytes.substr(0, kPieceBytes);
     bytes.remove_prefix(piece.size());
     parts_->send_locked(FrameKind::report,
-                        encode(Report{kFirstPiece + parts_->sent++,
+                        encode(Report{piece_number(channel, sent++),
                                       encode(Piece{bytes.size(), std::string(piece)})}));
   } while (!bytes.empty());
 }
 
-std::optional<std::string> ProcessGroup::receive_bytes(std::uint32_t from,
+std::optional<std::string> ProcessGroup::receive_bytes(Channel channel, std::uint32_t from,
                                                        std::uint64_t max_bytes) {
   std::unique_lock lock(parts_->mutex);
-  std::uint64_t& received = parts_->senders[from].received;
+  std::uint64_t& received = parts_->senders[from].received[static_cast<std::size_t>(channel)];
   std::string bytes;
   std::optional<std::uint64_t> remaining;
   do {
-    const std::pair key(from, received);
+    const std::pair key(from, piece_number(channel, received));
     parts_->wait_until(lock, Clock::time_point::max(), {},
                        [&] { return parts_->reports.contains(key); });
     if (parts_->failed) return std::nullopt;

@@ -12,7 +12,8 @@
 //   if (auto differs = group->agree({{"programs", hash}, {"steps", "100"}})) ...;
 //   group->set("id.3", bytes);
 //   auto id = group->get("id.3");                 // empty: the reason is in group->failure()
-//   group->send_bytes(values);                    // and on rank 0: group->receive_bytes(1, size)
+//   group->send_bytes(Channel::parameters, values);
+//   group->receive_bytes(Channel::parameters, 1, size);   // on rank 0
 //   while (group->begin_step() == ProcessGroup::Begin::yes) ...;
 //   group->leave();                               // all went well
 
@@ -26,6 +27,7 @@
 #include <vector>
 
 #include "runtime/processes/launch.h"
+#include "runtime/processes/messages.h"
 
 namespace piper::runtime {
 
@@ -92,9 +94,11 @@ class ProcessGroup {
   std::optional<std::string> take_report(std::uint32_t from, std::uint64_t number);
 
   // ---- any number of bytes, from each process to rank 0, in the order in which they are sent
-  void send_bytes(std::string_view bytes);
+  // through a channel. One thread at a time sends through a channel, and one receives from it.
+  void send_bytes(Channel channel, std::string_view bytes);
   /// Waits for the next bytes; empty if the run has failed, as it does with more than `max_bytes`.
-  std::optional<std::string> receive_bytes(std::uint32_t from, std::uint64_t max_bytes);
+  std::optional<std::string> receive_bytes(Channel channel, std::uint32_t from,
+                                           std::uint64_t max_bytes);
   /// Fails the run, because a process sent a value that does not fit.
   Failure fail_message(std::uint32_t from, const std::string& message);
 

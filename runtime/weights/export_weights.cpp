@@ -116,7 +116,7 @@ class Exporter {
 
   std::optional<Failure> write(const PlannedFile& file, const std::string& path) {
     WrittenFile out;
-    int error = out.open(path);
+    int error = out.create(path);
     if (error == 0) error = out.write(0, file.header.data(), file.header.size());
     if (error != 0) return unwritable_output(options_.path, std::strerror(error));
     for (const ExportedTensor& tensor : file.tensors) {
@@ -131,7 +131,7 @@ class Exporter {
 
   std::optional<Failure> write_text(const std::string& path, const std::string& text) const {
     WrittenFile out;
-    int error = out.open(path);
+    int error = out.create(path);
     if (error == 0) error = out.write(0, text.data(), text.size());
     if (error == 0) error = out.finish();
     if (error != 0) return unwritable_output(options_.path, std::strerror(error));

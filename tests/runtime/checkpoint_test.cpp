@@ -333,11 +333,24 @@ TEST(UnwritableCheckpoint, IsAFailureAndLeavesEarlierOnes) {
          fs::create_directories(folder.path() / ".step-5.partial/model.safetensors");
          return folder.path();
        }},
-      {"Too many levels of symbolic links",
+      {"it is a link",
        [](const TemporaryFolder& folder) {
          fs::create_directory(folder.path() / ".step-5.partial");
          fs::create_symlink(folder.path() / "elsewhere",
                             folder.path() / ".step-5.partial/model.safetensors");
+         return folder.path();
+       }},
+      {"it is a link",
+       [](const TemporaryFolder& folder) {
+         fs::create_directory(folder.path() / ".step-5.partial");
+         fs::create_symlink(folder.path() / "elsewhere",
+                            folder.path() / ".step-5.partial" / kManifestName);
+         return folder.path();
+       }},
+      {"it is no plain file",  // and is not waited for
+       [](const TemporaryFolder& folder) {
+         fs::create_directory(folder.path() / ".step-5.partial");
+         mkfifo((folder.path() / ".step-5.partial/model.safetensors").c_str(), 0666);
          return folder.path();
        }},
       {"Directory not empty",
@@ -362,6 +375,61 @@ TEST(UnwritableCheckpoint, IsAFailureAndLeavesEarlierOnes) {
     EXPECT_EQ(complete_steps(folder.path()), Steps{4});
     EXPECT_FALSE(fs::exists(folder.path() / "elsewhere"));
   }
+}
+
+/// Links that take the name of the folder, or of its files, lead nothing out of it.
+TEST(UnwritableCheckpoint, LinksAndSecondNamesAreNotWritten) {
+  const auto failure_of = [](const fs::path& out_folder) {
+    StateJob job({{.name = "w", .dims = {4}}});
+    job.fill();
+    CheckpointWriter writer(job.memory(), {.out_folder = out_folder});
+    EXPECT_FALSE(writer.save(5));
+    const auto failure = writer.finish();
+    return failure ? failure->message : "";
+  };
+  const TemporaryFolder folder, other;
+  fs::create_directory_symlink(other.path(), folder.path() / ".step-5.partial");
+  EXPECT_EQ(failure_of(folder.path()), "cannot write `" + folder.path().string() +
+                                           "/.step-5.partial`: it is a link; earlier checkpoints "
+                                           "are unchanged");
+  EXPECT_TRUE(names_in(other.path()).empty());
+  EXPECT_TRUE(names_in(folder.path()).empty()) << "the link itself is removed";
+
+  const std::string mine = other.write("mine", "of another file, and longer than the manifest");
+  for (const char* const name : {"model.safetensors", kManifestName}) {
+    fs::create_directory(folder.path() / ".step-5.partial");
+    fs::create_hard_link(mine, folder.path() / ".step-5.partial" / name);
+    EXPECT_NE(failure_of(folder.path()).find("the file has a second name, a hard link"),
+              std::string::npos);
+    EXPECT_EQ(test::read_text(mine), "of another file, and longer than the manifest");
+  }
+  // A checkpoint of that name which is a link keeps what it leads to.
+  fs::create_directory_symlink(other.path(), folder.path() / "step-5");
+  EXPECT_NE(failure_of(folder.path()).find("step-5`: Not a directory"), std::string::npos);
+  EXPECT_EQ(names_in(other.path()), std::vector<std::string>{"mine"});
+  fs::remove(folder.path() / "step-5");
+  // The folder of `--out` itself may be one.
+  fs::create_directory_symlink(folder.path(), other.path() / "out");
+  EXPECT_EQ(failure_of(other.path() / "out"), "");
+  EXPECT_EQ(complete_steps(folder.path()), Steps{5});
+}
+
+/// A run that was killed may have left longer files of the same checkpoint, and others.
+TEST(CheckpointFiles, LongerFilesOfAKilledRunAreCut) {
+  const TemporaryFolder folder;
+  StateJob job({{.name = "w", .dims = {4}}});
+  job.fill();
+  const std::string left(100'000, 'x');
+  for (const char* const name : {"model.safetensors", "optimizer.safetensors", kManifestName})
+    folder.write(".step-5.partial/" + std::string(name), left);
+  CheckpointWriter writer(job.memory(), {.out_folder = folder.path()});
+  ASSERT_FALSE(writer.save(5));
+  ASSERT_FALSE(writer.finish());
+  Failure failure;
+  const auto checkpoint = Checkpoint::open(writer.folder(5), failure);
+  ASSERT_TRUE(checkpoint) << describe(failure);
+  ASSERT_FALSE(checkpoint->load(job.memory(), Restored::all));
+  EXPECT_EQ(job.difference(Restored::all), "");
 }
 
 /// A limit on the size of files stands for a full disk.

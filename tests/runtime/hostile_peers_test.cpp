@@ -232,10 +232,10 @@ TEST(HostilePeers, NeverEndOrBlockARun) {
       ASSERT_TRUE(group) << failure.message;
       const std::uint32_t rank = group->launch().rank;
       EXPECT_FALSE(group->agree({{"steps", "3"}}));
-      if (rank == 1) group->send_bytes("bytes");
+      if (rank == 1) group->send_bytes(Channel::parameters, "bytes");
       if (rank == 0) hostile.act(stranger);
       if (rank == 0) {
-        EXPECT_EQ(group->receive_bytes(1, 100), "bytes");
+        EXPECT_EQ(group->receive_bytes(Channel::parameters, 1, 100), "bytes");
       }
       EXPECT_EQ(group->any(rank == 1), true);
       EXPECT_FALSE(group->failure()) << group->failure()->message;
@@ -428,6 +428,7 @@ TEST(HostilePeers, ARankZeroIsNotTrustedEither) {
 
 /// A process that joined and then sends a message that does not fit ends the run, and is named.
 TEST(HostilePeers, AProcessThatIsBrokenEndsTheRun) {
+  constexpr std::uint64_t kPiece = piece_number(Channel::parameters, 0);
   const std::pair<const char*, std::string> broken[] = {
       {"`set` that does not fit", frame(FrameKind::set, "x")},
       {"`hello` that does not fit", hello(1, kWorld)},
@@ -438,13 +439,16 @@ TEST(HostilePeers, AProcessThatIsBrokenEndsTheRun) {
       {"bytes that are no message", head(0xFFFFFFFF)},
       {"rank 1 sent bytes that do not fit",
        frame(FrameKind::report,
-             encode(Report{kFirstPiece, encode(Piece{0, std::string(1000, 'b')})}))},
+             encode(Report{kPiece, encode(Piece{0, std::string(1000, 'b')})}))},
       {"rank 1 sent bytes that do not fit",
-       frame(FrameKind::report, encode(Report{kFirstPiece, encode(Piece{kMaxCount, "b"})}))},
+       frame(FrameKind::report, encode(Report{kPiece, encode(Piece{kMaxCount, "b"})}))},
       {"rank 1 sent bytes that do not fit",
-       frame(FrameKind::report, encode(Report{kFirstPiece, "b"}))},
+       frame(FrameKind::report, encode(Report{kPiece, "b"}))},
       {"rank 1 sent pieces of bytes in another order",
-       frame(FrameKind::report, encode(Report{kFirstPiece + 1, encode(Piece{0, "b"})}))},
+       frame(FrameKind::report, encode(Report{kPiece + 1, encode(Piece{0, "b"})}))},
+      {"rank 1 sent pieces of bytes in another order",  // that of no channel
+       frame(FrameKind::report,
+             encode(Report{kFirstPiece + kChannels * kMaxPieces, encode(Piece{0, "b"})}))},
   };
   for (const auto& [message, bytes] : broken) {
     SCOPED_TRACE(message);
@@ -458,7 +462,7 @@ TEST(HostilePeers, AProcessThatIsBrokenEndsTheRun) {
     Failure failure;
     const auto group = ProcessGroup::join(of_rank(0, kWorld, port), {.seconds = 20}, failure);
     if (group) {  // else the message arrived before `join` returned
-      EXPECT_FALSE(group->receive_bytes(1, 100));
+      EXPECT_FALSE(group->receive_bytes(Channel::parameters, 1, 100));
       failure = group->failure().value();
     }
     EXPECT_EQ(failure.code, kBadMessage);

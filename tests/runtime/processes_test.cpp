@@ -239,13 +239,16 @@ TEST(ProcessGroup, BytesReachRankZeroWholeAndInOrder) {
         ASSERT_TRUE(group) << failure.message;
         const std::string own = std::to_string(rank);
         if (rank != 0) {
-          for (const std::string& each : {own + large, std::string(), own}) group->send_bytes(each);
+          for (const std::string& each : {own + large, std::string(), own})
+            group->send_bytes(Channel::parameters, each);
         }
         for (const std::uint32_t from : {2u, 1u}) {
           if (rank != 0) continue;
-          EXPECT_TRUE(group->receive_bytes(from, large.size() + 1) == std::to_string(from) + large);
-          EXPECT_EQ(group->receive_bytes(from, 0), "");
-          EXPECT_EQ(group->receive_bytes(from, 1), std::to_string(from));
+          constexpr Channel kChannel = Channel::parameters;
+          EXPECT_TRUE(group->receive_bytes(kChannel, from, large.size() + 1) ==
+                      std::to_string(from) + large);
+          EXPECT_EQ(group->receive_bytes(kChannel, from, 0), "");
+          EXPECT_EQ(group->receive_bytes(kChannel, from, 1), std::to_string(from));
         }
         EXPECT_EQ(group->any(false), false);
         EXPECT_EQ(group->any(rank == 2), true);
@@ -253,6 +256,47 @@ TEST(ProcessGroup, BytesReachRankZeroWholeAndInOrder) {
         EXPECT_EQ(group->any(false), false);
         group->leave();
       });
+}
+
+/// A thread that writes a checkpoint sends its sums while others send what they have recorded.
+TEST(ProcessGroup, ChannelsDoNotMix) {
+  constexpr int kTexts = 40;
+  const auto text = [](Channel channel, std::uint32_t rank, int number) {
+    // Some are larger than a piece.
+    return std::string(number % 20 == 0 ? 9 << 20 : number,
+                       static_cast<char>('a' + 8 * static_cast<int>(channel) + rank)) +
+           std::to_string(number);
+  };
+  constexpr Channel kAll[] = {Channel::recorded, Channel::parameters, Channel::checkpoint};
+  with_ranks(3, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure&) {
+    ASSERT_TRUE(group);
+    const auto send = [&](Channel channel) {
+      for (int number = 0; number < kTexts; ++number)
+        group->send_bytes(channel, text(channel, rank, number));
+    };
+    const auto receive = [&](Channel channel) {
+      for (int number = 0; number < kTexts; ++number) {
+        for (const std::uint32_t from : {2u, 1u}) {
+          const std::string expected = text(channel, from, number);
+          EXPECT_TRUE(group->receive_bytes(channel, from, expected.size()) == expected)
+              << static_cast<int>(channel) << ", " << from << ", " << number;
+        }
+      }
+    };
+    std::vector<std::thread> threads;
+    for (const Channel channel : kAll)
+      threads.emplace_back([&, channel] { rank == 0 ? receive(channel) : send(channel); });
+    for (std::thread& thread : threads) thread.join();
+    // In another order than that of the sender, by one thread.
+    if (rank != 0) {
+      for (const Channel channel : kAll) group->send_bytes(channel, text(channel, rank, 7));
+    } else {
+      for (const Channel channel : {Channel::checkpoint, Channel::recorded, Channel::parameters})
+        EXPECT_EQ(group->receive_bytes(channel, 1, 100), text(channel, 1, 7));
+    }
+    EXPECT_EQ(group->any(false), false);
+    group->leave();
+  });
 }
 
 /// Rank 0 waits for bytes, the others for an answer of all.
@@ -264,7 +308,7 @@ TEST(ProcessGroup, NoProcessWaitsForADeadPeer) {
       EXPECT_TRUE(!failed || rank != gone);
       if (rank == gone) return;
       if (rank == 0) {
-        EXPECT_FALSE(group->receive_bytes(gone, 100));
+        EXPECT_FALSE(group->receive_bytes(Channel::parameters, gone, 100));
       } else {
         EXPECT_FALSE(group->any(false));
       }
