@@ -447,13 +447,20 @@ void ArrayRows::read_ahead(std::uint32_t input, std::uint64_t row) const {
 
 std::string ArrayRows::fingerprint_text() const {
   std::uint32_t crc = 0;
+  const auto add = [&](std::uint32_t crc_behind, std::uint64_t bytes) {
+    crc = crc32_joined(crc, crc_behind, bytes);
+  };
   for (const ArrayColumn& column : columns) {
+    // Equal bytes of another input, shape or type are other data.
+    const std::string described = column.name + ' ' + std::string(stored_type_name(column.type)) +
+                                  ' ' + std::to_string(column.numbers) + '\n';
+    add(crc32_of(described.data(), described.size()), described.size());
     const std::uint64_t bytes = rows * column.numbers * stored_type_bytes(column.type);
     const std::optional<std::uint32_t> column_crc =
         column.file ? column.file->fingerprint(column.offset, bytes)
                     : std::optional(fingerprint_of(column.memory.get(), bytes));
     if (!column_crc) return std::to_string(rows) + " rows, which can no longer be read";
-    crc = crc32_joined(crc, *column_crc, bytes);
+    add(*column_crc, bytes);
   }
   return std::to_string(rows) + " rows, crc32 " + crc32_text(crc);
 }

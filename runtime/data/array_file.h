@@ -52,7 +52,8 @@ struct ArrayRows {
                               const RowTarget& target) const;
   /// Asks the system to read a row of a file into its cache.
   void read_ahead(std::uint32_t input, std::uint64_t row) const;
-  /// `42 rows, crc32 01234567`.
+  /// `42 rows, crc32 01234567`: the checksum is that of all columns in their order, with their names
+  /// and types.
   std::string fingerprint_text() const;
 };
 

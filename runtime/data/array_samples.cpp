@@ -20,7 +20,8 @@ class Arrays final : public StepData {
       : rows_(std::move(rows)),
         inputs_(std::move(inputs)),
         use_(use),
-        order_(static_cast<PiperSampling>(data.sampling), rows_->rows,
+        sampling_(static_cast<PiperSampling>(data.sampling)),
+        order_(sampling_, rows_->rows,
                static_cast<std::uint64_t>(data.batch), seed, hash_of("row")) {
     if (use == DataUse::held_out)
       batches_ = Batches::over(rows_->rows, static_cast<std::uint64_t>(data.batch), data.batches);
@@ -42,7 +43,11 @@ class Arrays final : public StepData {
     return std::nullopt;
   }
   Batches batches() const override { return batches_; }
-  std::string identity() const override { return "arrays, " + rows_->fingerprint_text(); }
+  std::string identity() const override {
+    const std::string order =
+        use_ == DataUse::training ? std::string(" ") + order_text(sampling_) : "";
+    return "arrays" + order + ", " + rows_->fingerprint_text();
+  }
   const char* sample_name() const override { return "row"; }
 
  private:
@@ -54,6 +59,7 @@ class Arrays final : public StepData {
   std::shared_ptr<const ArrayRows> rows_;
   std::vector<InputShape> inputs_;
   DataUse use_;
+  PiperSampling sampling_;
   SampleOrder order_;
   Batches batches_ = {};
 };

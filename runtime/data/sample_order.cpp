@@ -49,6 +49,14 @@ std::uint64_t Permutation::at(std::uint64_t position) const {
   return value;
 }
 
+const char* order_text(PiperSampling sampling) {
+  switch (sampling) {
+    case PIPER_REPLACEMENT: return "with replacement";
+    case PIPER_EPOCH: return "in epochs";
+  }
+  return "in an unknown order";
+}
+
 SampleOrder::SampleOrder(PiperSampling sampling, std::uint64_t samples, std::uint64_t batch,
                          std::uint64_t seed, std::uint64_t name)
     : sampling_(sampling), samples_(samples), batch_(batch), seed_(seed), name_(name) {}

@@ -37,6 +37,9 @@ class Permutation {
   piper_random_key key_;
 };
 
+/// `in epochs`, `with replacement`: a part of the identity of training data.
+const char* order_text(PiperSampling sampling);
+
 class SampleOrder {
  public:
   /// `samples` (at least 1): of an epoch. `name`: the hash of a word, so that different data has

@@ -62,8 +62,8 @@ class StepData {
                                       std::uint64_t samples, void* to) const = 0;
   /// The batches of held-out data; none for training, which draws its samples.
   virtual Batches batches() const { return {}; }
-  /// The data and a fingerprint of its contents, whatever the batch and the order of samples: a run
-  /// resumes with equal data. Empty for data without samples.
+  /// The data, the order of its samples in training, and a fingerprint of its contents, whatever the
+  /// batch: a run resumes with equal data. Empty for data without samples.
   virtual std::string identity() const { return {}; }
   /// The name of a sample in messages: row, window.
   virtual const char* sample_name() const { return "sample"; }

@@ -22,7 +22,8 @@ class TextWindows : public StepData {
         shifted_(std::move(shifted)),
         seq_(static_cast<std::uint64_t>(data.seq)),
         use_(use),
-        order_(static_cast<PiperSampling>(data.sampling), size, seq_,
+        sampling_(static_cast<PiperSampling>(data.sampling)),
+        order_(sampling_, size, seq_,
                static_cast<std::uint64_t>(data.batch), seed) {
     if (use == DataUse::held_out)
       batches_ =
@@ -50,6 +51,12 @@ class TextWindows : public StepData {
 
  protected:
   std::uint64_t seq() const { return seq_; }
+  /// `windows of 128 in epochs`; without the order for held-out data.
+  std::string windows_text() const {
+    const std::string order =
+        use_ == DataUse::training ? std::string(" ") + order_text(sampling_) : "";
+    return "windows of " + std::to_string(seq_) + order;
+  }
 
  private:
   /// Writes `seq` ids from `first` on to to[0], to[stride], and so on.
@@ -68,6 +75,7 @@ class TextWindows : public StepData {
   std::vector<bool> shifted_;  // by input: `targets`
   std::uint64_t seq_;
   DataUse use_;
+  PiperSampling sampling_;
   WindowOrder order_;
   Batches batches_ = {};
 };
@@ -80,8 +88,7 @@ class Bytes final : public TextWindows {
         text_(std::move(text)) {}
 
   std::string identity() const override {
-    return "bytes, windows of " + std::to_string(seq()) + ", " + std::to_string(text_->size()) +
-           " bytes, crc32 " + crc32_text(crc32_of(text_->data(), text_->size()));
+    return "bytes, " + windows_text() + ", " + std::to_string(text_->size()) + " bytes, crc32 " + crc32_text(crc32_of(text_->data(), text_->size()));
   }
 
  private:
@@ -103,7 +110,7 @@ class Tokens final : public TextWindows {
         tokens_(std::move(tokens)) {}
 
   std::string identity() const override {
-    return "tokens, windows of " + std::to_string(seq()) + ", " + tokens_->fingerprint_text();
+    return "tokens, " + windows_text() + ", " + tokens_->fingerprint_text();
   }
 
  private:

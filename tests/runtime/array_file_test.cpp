@@ -101,6 +101,46 @@ TEST(ArrayFiles, EveryFormatGivesTheSameSamples) {
   }
 }
 
+// A run resumes with equal data: equal columns of the same inputs, in the same order of samples.
+TEST(ArrayFiles, TheIdentityIsThatOfTheColumnsAndTheOrder) {
+  const test::TemporaryFolder folder;
+  constexpr std::int64_t kRow[] = {2};
+  const PiperInput ab[] = {
+      {.name = "a", .dtype = PIPER_F32, .num_dims = 1, .dims = kRow, .sample_dim = 0},
+      {.name = "b", .dtype = PIPER_F32, .num_dims = 1, .dims = kRow, .sample_dim = 0}};
+  const auto identity = [&](const std::string& name, const std::string& content,
+                            PiperSampling sampling = PIPER_EPOCH) {
+    Failure failure;
+    const std::string path = folder.write(name, content);
+    const auto data = open_data(arrays(path, sampling), ab, 5, DataUse::training, failure);
+    return data ? data->identity() : failure.message;
+  };
+  const std::string csv = identity("a.csv", "a,b\n1,2\n3,4\n");
+  EXPECT_TRUE(csv.starts_with("arrays in epochs, 2 rows, crc32 ")) << csv;
+  EXPECT_EQ(identity("b.csv", "other b a\n9 2 1\n9 4 3\n"), csv) << "columns may move in the file";
+  struct Row {
+    const char* name;
+    std::string content;
+  };
+  for (const Row& row : {Row{"values of two columns are swapped", "b,a\n1,2\n3,4\n"},
+                         Row{"rows are swapped", "a,b\n3,4\n1,2\n"},
+                         Row{"one number differs", "a,b\n1,2\n3,5\n"},
+                         Row{"equal columns, which cancel under xor", "a,b\n7,7\n8,8\n"},
+                         Row{"other equal columns", "a,b\n9,9\n5,5\n"}})
+    EXPECT_NE(identity("c.csv", row.content), csv) << row.name;
+  EXPECT_NE(identity("d.csv", "a,b\n7,7\n8,8\n"), identity("e.csv", "a,b\n9,9\n5,5\n"));
+  const std::string drawn = identity("a.csv", "a,b\n1,2\n3,4\n", PIPER_REPLACEMENT);
+  EXPECT_TRUE(drawn.starts_with("arrays with replacement, 2 rows, crc32 ")) << drawn;
+  EXPECT_EQ(drawn.substr(drawn.size() - 8), csv.substr(csv.size() - 8)) << "the same contents";
+  // The same bits of another type are other numbers.
+  const auto typed = [&](const char* descr) {
+    return identity("a.npz", zip({{"a.npy", npy(descr, "(2,)", bytes_of(1.5f) + bytes_of(2.5f))},
+                                  {"b.npy", npy(descr, "(2,)", bytes_of(3.5f) + bytes_of(4.5f))}}));
+  };
+  EXPECT_TRUE(typed("<f4").starts_with("arrays in epochs, 2 rows")) << typed("<f4");
+  EXPECT_NE(typed("<f4"), typed("<i4"));
+}
+
 struct Number {
   const char* descr;
   std::string data;  // one number

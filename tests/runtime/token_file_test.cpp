@@ -349,6 +349,19 @@ TEST(TokenFiles, TheFingerprintIsThatOfTheContents) {
   EXPECT_TRUE(first.starts_with("3 tokens, u16, crc32 ")) << first;
   EXPECT_EQ(text("b.bin", ids<std::uint16_t>({1, 2, 3})), first);
   EXPECT_NE(text("c.bin", ids<std::uint16_t>({1, 2, 4})), first);
+  // Files are chained in their order.
+  const auto folder_of = [&](const std::vector<std::string>& contents) {
+    const test::TemporaryFolder files;
+    for (std::size_t i = 0; i < contents.size(); ++i)
+      files.write(std::to_string(i) + ".npy", contents[i]);
+    const auto tokens = TokenFile::open(files.path(), {}, failure);
+    return tokens ? tokens->fingerprint_text() : failure.message;
+  };
+  const std::string a = npy("<u2", "(2,)", ids<std::uint16_t>({1, 2})),
+                    b = npy("<u4", "(2,)", ids<std::uint32_t>({1, 2}));
+  EXPECT_NE(folder_of({a, b, a}), folder_of({a, a, b}));
+  EXPECT_NE(folder_of({a, b}), folder_of({b, a}));
+  EXPECT_NE(folder_of({a, a}), folder_of({b, b})) << "equal files do not cancel";
   // Both ends of a large file count.
   const std::string path = folder.write("large.bin", "");
   const auto large = [&](std::uint64_t at) {
@@ -405,7 +418,13 @@ TEST(Tokens, WindowsAreThoseOfTheText) {
           EXPECT_EQ(a, b);
         }
       }
-      EXPECT_TRUE(tokens->identity().starts_with("tokens, windows of 16, 1000 tokens, u8, crc32 "));
+      const std::string order = use == DataUse::held_out        ? ""
+                                : sampling == PIPER_REPLACEMENT ? " with replacement"
+                                                                : " in epochs";
+      EXPECT_TRUE(tokens->identity().starts_with("tokens, windows of 16" + order +
+                                                 ", 1000 tokens, u8, crc32 "));
+      EXPECT_TRUE(
+          text->identity().starts_with("bytes, windows of 16" + order + ", 1000 bytes, crc32 "));
     }
   }
 }

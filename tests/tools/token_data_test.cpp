@@ -105,7 +105,26 @@ TEST_F(TokenData, ARunGoesOnWithTheSameTokensOnly) {
   const ToolResult refused = run({"train", "--interpret", "--resume", out + ":2"}, path);
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.err, HasSubstr("error P6043: "));
-  EXPECT_THAT(refused.err, HasSubstr("tokens, windows of 8, 334 tokens, u16, crc32 "));
+  EXPECT_THAT(refused.err, HasSubstr("tokens, windows of 8 in epochs, 334 tokens, u16, crc32 "));
+}
+
+TEST_F(TokenData, ARunGoesOnInTheSameOrderOnly) {
+  const std::string path = folder_.write("ids.bin", ids(333)), out = folder_.path() / "run";
+  ASSERT_EQ(run({"train", "--interpret", "--steps", "2", "--out", out}, path).exit_code, 0);
+  std::string other = kProgram;
+  other.replace(other.find("sampling: epoch"), 15, "sampling: replacement");
+  folder_.write("words.pipe", other);
+  const ToolResult refused = run({"train", "--interpret", "--resume", out}, path);
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("error P6043: "));
+  EXPECT_THAT(refused.err, HasSubstr("tokens, windows of 8 in epochs, 333 tokens, u16, crc32 "));
+  EXPECT_THAT(refused.err,
+              HasSubstr("tokens, windows of 8 with replacement, 333 tokens, u16, crc32 "));
+  // A new training with the weights may have any order.
+  const ToolResult begun = run({"train", "--interpret", "--resume", out, "--only", "weights",
+                                "--out", folder_.path() / "next"},
+                               path);
+  EXPECT_EQ(begun.exit_code, 0) << begun.err;
 }
 
 TEST_F(TokenData, NoOutputReplacesTokensOrTheirIndex) {
