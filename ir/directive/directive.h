@@ -425,7 +425,7 @@ struct Data {
   std::vector<LocId> extent_locs = {};  // synthetic: locations of their names
   LocId classes_loc = {}, batches_loc = {};
   TokenType token_type = TokenType::by_file;  // tokens
-  Sampling sampling = Sampling::replacement;  // in training, unless synthetic
+  Sampling sampling = Sampling::epoch;        // in training, unless synthetic
   LocId sampling_loc = {};                    // of a written one
 
   /// Whether a sample is a window of a text: inputs `tokens` and `targets`.

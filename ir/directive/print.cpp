@@ -310,7 +310,7 @@ void print(const Data& data, llvm::raw_ostream& os, const Context& context) {
     os << ", dtype: "
        << llvm::StringRef(kTokenTypeNames[static_cast<std::size_t>(data.token_type)]);
   if (data.batches > 0) os << ", batches: " << data.batches;
-  if (data.sampling != Sampling::replacement)
+  if (data.sampling != Sampling::epoch)
     os << ", sampling: "
        << llvm::StringRef(kSamplingNames[static_cast<std::size_t>(data.sampling)]);
   os << ')';

@@ -30,7 +30,7 @@ class Header {
             "`held_out` has a batch of `{}`, and `data` one of `{}`: the program is the same",
             settings_.held_out->batch, settings_.data->batch);
     }
-    if (settings_.held_out && settings_.held_out->sampling != directive::Sampling::replacement)
+    if (settings_.held_out && settings_.held_out->sampling != directive::Sampling::epoch)
       wrong(settings_.held_out->loc,
             "`held_out` has an order of samples, and it is read once, in order");
     intervals();

@@ -73,7 +73,8 @@ SampleOrder::Draw SampleOrder::draw(std::uint64_t step, std::uint64_t position) 
 }
 
 std::uint64_t SampleOrder::bits_of_sample(std::uint64_t step, std::uint64_t position) const {
-  return piper_random_u64(piper_stream_key(seed_, PIPER_RANDOM_DATA, step, position, name_), 0);
+  const std::uint64_t global = step * batch_ + position;
+  return piper_random_u64(piper_stream_key(seed_, PIPER_RANDOM_DATA, global, 0, name_), 0);
 }
 
 std::uint64_t SampleOrder::bits_of_epoch(std::uint64_t epoch) const {
@@ -96,8 +97,11 @@ std::uint64_t WindowOrder::first_token(std::uint64_t step, std::uint64_t positio
     case PIPER_EPOCH: break;
   }
   const SampleOrder::Draw draw = order_.draw(step, position);
-  const std::uint64_t phase = below(order_.bits_of_epoch(draw.epoch), seq_);
-  return std::min(phase + draw.sample * seq_, last);
+  const std::uint64_t phase = below(order_.bits_of_epoch(draw.epoch), seq_),
+                      first = phase + draw.sample * seq_;
+  if (first <= last) return first;
+  const std::uint64_t unread_behind = tokens_ - 1 - first;
+  return phase > unread_behind ? 0 : last;
 }
 
 }  // namespace piper::runtime

@@ -5,9 +5,10 @@
 //   SampleOrder order(PIPER_EPOCH, rows, batch, seed, hash_of("row"));
 //   const SampleOrder::Draw draw = order.draw(step, position);   // draw.sample < rows
 //
-// With `replacement` every sample of every step is drawn by itself. With `epoch` the samples of an
-// epoch are a permutation: global sample g = step * batch + position is sample g % n of epoch g / n,
-// so that a run with another batch has the same order.
+// Sample g = step * batch + position of a run depends on g and not on the batch, so that a run which
+// goes on with another batch neither repeats nor skips samples. With `replacement` it is drawn by
+// itself. With `epoch` the samples of an epoch are a permutation, and it is sample g % n of epoch
+// g / n.
 
 #include <cstdint>
 
@@ -52,7 +53,7 @@ class SampleOrder {
     std::uint64_t sample = 0;  // below the number of samples
   };
   Draw draw(std::uint64_t step, std::uint64_t position) const;
-  /// The 64 bits that belong to a sample of a step, or to an epoch.
+  /// The 64 bits that belong to sample step * batch + position, or to an epoch.
   std::uint64_t bits_of_sample(std::uint64_t step, std::uint64_t position) const;
   std::uint64_t bits_of_epoch(std::uint64_t epoch) const;
 
@@ -65,8 +66,9 @@ class SampleOrder {
 ///
 /// Training with replacement draws each window at random. An epoch has as many windows as lie side
 /// by side in the text. They begin at a phase of the epoch, which is below `seq`, so that the same
-/// tokens are cut at other places in every epoch. The last one begins earlier if it would end behind
-/// the text.
+/// tokens are cut at other places in every epoch. The last one may not fit behind the others. It is
+/// then that at the start or at the end of the text, whichever reads more tokens that no other
+/// window of the epoch reads.
 class WindowOrder {
  public:
   /// `tokens` > `seq` >= 1.

@@ -1,6 +1,6 @@
 #pragma once
-// The source of the inputs of a step. Sample i of step s is a function of (seed, s, i) alone, so
-// neither layout nor timing changes it; in epochs it is a function of (seed, s * batch + i).
+// The source of the inputs of a step. Sample i of step s is a function of (seed, s * batch + i), and
+// of synthetic data one of (seed, s, i), so neither layout nor timing changes it.
 //
 //   Failure failure;
 //   std::unique_ptr<StepData> data = open_data(job.data, inputs, seed, DataUse::training, failure);

@@ -16,7 +16,7 @@ train "a train" loc("t.pipe":1:1-1:6) {
   steps 200
   dtype f64
   seed 9223372036854775807
-  data tokens("corpus \"x\"\n.bin", batch: 32, seq: 128, dtype: u16, sampling: epoch) loc("t.pipe":2:1-2:6)
+  data tokens("corpus \"x\"\n.bin", batch: 32, seq: 128, dtype: u16, sampling: replacement) loc("t.pipe":2:1-2:6)
   held_out synthetic(classes: 10, batch: 4, seq: 8, batches: 3)
   optim sgd(lr: linear(0.1, warmup: 3, floor: 1e-05), momentum: 0.9, weight_decay: 0, clip: 1.5)
   checkpoint every 1125899906842624 keep 2147483647 loc("t.pipe":2:8-2:9)
