@@ -87,6 +87,8 @@ struct Failure {
   std::string held_out = {};  // set if it is not of training: `held-out batch 2 of 3, rows 5 to 8`
   ActionLocation place = {};
   std::vector<Note> notes = {};
+  // The value that an action refused (kActionFailed); not sent to other processes.
+  std::optional<std::int64_t> refused = {};
 };
 
 /// `rank 1, F.stage1.mb0, gpt.pipe:12:5: message` on one line, for logs and tests.

@@ -26,11 +26,13 @@ std::uint64_t now_ns() {
 
 /// Fails at the location of the action, unless `where` is given.
 int fail_at(LocalRank& rank, std::uint32_t action, std::uint32_t code, std::string message,
-            std::string hint = {}, const PiperSourceLocation* where = nullptr) {
+            std::string hint = {}, const PiperSourceLocation* where = nullptr,
+            std::optional<std::int64_t> refused = {}) {
   const PiperRank& active = rank.active();
   Failure failure{
       .code = code, .message = std::move(message), .hint = std::move(hint), .rank = rank.job->rank};
   failure.step = active.global_step;
+  failure.refused = refused;
   failure.place = location_of(*active.program, action);
   if (where != nullptr && where->line != 0)
     failure.place = location_of(std::move(failure.place.action), *where);
@@ -64,7 +66,7 @@ void api_wake(PiperRank* rank) {
 int api_fail(PiperRank* rank, std::uint32_t action, const PiperSourceLocation* where,
              const char* message, std::int64_t value) {
   return fail_at(local(rank), action, kActionFailed,
-                 std::string(message) + ": `" + std::to_string(value) + "`", {}, where);
+                 std::string(message) + ": `" + std::to_string(value) + "`", {}, where, value);
 }
 
 int api_load(PiperRank* rank, std::uint32_t action, std::uint32_t input, std::uint64_t first,

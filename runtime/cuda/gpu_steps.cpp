@@ -183,6 +183,7 @@ bool GpuSteps::look_at_checks(const GpuRank& rank, std::uint64_t step) {
         std::string(checks[c].check->message) + ": `" + std::to_string(findings[c].value) + "`", {},
         &checks[c].check->where);
     gpu_.failure->step = gpu_.first_step + step;
+    gpu_.failure->refused = findings[c].value;
     return false;
   }
   return true;

@@ -1,7 +1,10 @@
 // `arrays`: the rows of a file, each input from the array or the columns of its name.
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "runtime/data/array_file.h"
 #include "runtime/data/data_source.h"
@@ -20,11 +23,11 @@ class Arrays final : public StepData {
       : rows_(std::move(rows)),
         inputs_(std::move(inputs)),
         use_(use),
+        batch_(static_cast<std::uint64_t>(data.batch)),
         sampling_(static_cast<PiperSampling>(data.sampling)),
-        order_(sampling_, rows_->rows,
-               static_cast<std::uint64_t>(data.batch), seed, hash_of("row")) {
+        order_(sampling_, rows_->rows, batch_, seed, hash_of("row")) {
     if (use == DataUse::held_out)
-      batches_ = Batches::over(rows_->rows, static_cast<std::uint64_t>(data.batch), data.batches);
+      batches_ = Batches::over(rows_->rows, batch_, data.batches);
   }
 
   std::optional<Failure> load(std::uint32_t input, std::uint64_t step, std::uint64_t first,
@@ -49,8 +52,33 @@ class Arrays final : public StepData {
     return "arrays" + order + ", " + rows_->fingerprint_text();
   }
   const char* sample_name() const override { return "row"; }
+  std::string places_of(std::int64_t value, std::uint64_t step) const override {
+    std::string places;
+    for (std::uint32_t input = 0; input < inputs_.size(); ++input) {
+      if (inputs_[input].dtype != PIPER_I64) continue;
+      const auto found = row_with(value, input, step);
+      if (found)
+        places += (places.empty() ? "in row `" : ", in row `") + std::to_string(*found) +
+                  "` of `" + rows_->columns[input].name + '`';
+    }
+    return places.empty() ? places : places + ", counted from 0, of `" + rows_->path + '`';
+  }
 
  private:
+  std::optional<std::uint64_t> row_with(std::int64_t value, std::uint32_t input,
+                                        std::uint64_t step) const {
+    std::vector<std::int64_t> numbers(inputs_[input].outer * inputs_[input].inner);
+    const RowTarget target{.inner = numbers.size(), .dtype = PIPER_I64, .to = numbers.data()};
+    const std::uint64_t samples =
+        use_ == DataUse::training ? batch_ : batches_.samples_of(step);
+    for (std::uint64_t s = 0; s < samples; ++s) {
+      const std::uint64_t at = row(step, s);
+      if (rows_->read(input, at, target)) return std::nullopt;
+      if (std::find(numbers.begin(), numbers.end(), value) != numbers.end()) return at;
+    }
+    return std::nullopt;
+  }
+
   std::uint64_t row(std::uint64_t step, std::uint64_t sample) const {
     return use_ == DataUse::training ? order_.draw(step, sample).sample
                                      : batches_.sample(step, sample);
@@ -59,6 +87,7 @@ class Arrays final : public StepData {
   std::shared_ptr<const ArrayRows> rows_;
   std::vector<InputShape> inputs_;
   DataUse use_;
+  std::uint64_t batch_;
   PiperSampling sampling_;
   SampleOrder order_;
   Batches batches_ = {};

@@ -92,6 +92,9 @@ class Weighed final : public StepData {
   }
   Batches batches() const override { return batches_; }
   std::string identity() const override { return data_->identity(); }
+  std::string places_of(std::int64_t value, std::uint64_t step) const override {
+    return data_->places_of(value, step);
+  }
   const char* sample_name() const override { return data_->sample_name(); }
 
  private:

@@ -65,6 +65,9 @@ class StepData {
   /// The data, the order of its samples in training, and a fingerprint of its contents, whatever the
   /// batch: a run resumes with equal data. Empty for data without samples.
   virtual std::string identity() const { return {}; }
+  /// The first places of an integer in the batch of a step: `at token `812` of `ids.bin``. Empty if
+  /// it is not in a file, or if the file can no longer be read.
+  virtual std::string places_of(std::int64_t, std::uint64_t /*step*/) const { return {}; }
   /// The name of a sample in messages: row, window.
   virtual const char* sample_name() const { return "sample"; }
 };

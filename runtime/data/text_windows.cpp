@@ -1,5 +1,6 @@
 // `bytes` and `tokens`: inputs `tokens` and `targets`, the same text one position later.
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,12 +23,11 @@ class TextWindows : public StepData {
         shifted_(std::move(shifted)),
         seq_(static_cast<std::uint64_t>(data.seq)),
         use_(use),
+        batch_(static_cast<std::uint64_t>(data.batch)),
         sampling_(static_cast<PiperSampling>(data.sampling)),
-        order_(sampling_, size, seq_,
-               static_cast<std::uint64_t>(data.batch), seed) {
+        order_(sampling_, size, seq_, batch_, seed) {
     if (use == DataUse::held_out)
-      batches_ =
-          Batches::over(order_.windows(), static_cast<std::uint64_t>(data.batch), data.batches);
+      batches_ = Batches::over(order_.windows(), batch_, data.batches);
   }
 
   std::optional<Failure> load(std::uint32_t input, std::uint64_t step, std::uint64_t first,
@@ -48,6 +48,21 @@ class TextWindows : public StepData {
   }
   Batches batches() const override { return batches_; }
   const char* sample_name() const override { return "window"; }
+  std::string places_of(std::int64_t value, std::uint64_t step) const override {
+    std::vector<std::int64_t> ids(seq_);
+    const std::uint64_t samples =
+        use_ == DataUse::training ? batch_ : batches_.samples_of(step);
+    for (std::uint64_t s = 0; s < samples; ++s) {
+      for (const std::uint64_t shift : {0, 1}) {
+        const std::uint64_t first = window(step, s) + shift;
+        if (read(first, 1, ids.data())) return {};
+        const auto found = std::find(ids.begin(), ids.end(), value);
+        if (found != ids.end())
+          return place_text(first + static_cast<std::uint64_t>(found - ids.begin()));
+      }
+    }
+    return {};
+  }
 
  protected:
   std::uint64_t seq() const { return seq_; }
@@ -62,6 +77,8 @@ class TextWindows : public StepData {
   /// Writes `seq` ids from `first` on to to[0], to[stride], and so on.
   virtual std::optional<Failure> read(std::uint64_t first, std::uint64_t stride,
                                       std::int64_t* to) const = 0;
+  /// `at byte `12` of `corpus.txt``.
+  virtual std::string place_text(std::uint64_t position) const = 0;
   virtual bool reads_files() const { return false; }
   /// For a source that reads files: asks the system to read `seq` ids into its cache.
   virtual void read_ahead(std::uint64_t) const {}
@@ -75,6 +92,7 @@ class TextWindows : public StepData {
   std::vector<bool> shifted_;  // by input: `targets`
   std::uint64_t seq_;
   DataUse use_;
+  std::uint64_t batch_;
   PiperSampling sampling_;
   WindowOrder order_;
   Batches batches_ = {};
@@ -85,7 +103,8 @@ class Bytes final : public TextWindows {
   Bytes(std::shared_ptr<const Text> text, std::vector<InputShape> inputs, std::vector<bool> shifted,
         const PiperData& data, std::uint64_t seed, DataUse use)
       : TextWindows(text->size(), std::move(inputs), std::move(shifted), data, seed, use),
-        text_(std::move(text)) {}
+        text_(std::move(text)),
+        path_(data.path) {}
 
   std::string identity() const override {
     return "bytes, " + windows_text() + ", " + std::to_string(text_->size()) + " bytes, crc32 " + crc32_text(crc32_of(text_->data(), text_->size()));
@@ -98,8 +117,12 @@ class Bytes final : public TextWindows {
     for (std::uint64_t i = 0; i < seq(); ++i) to[i * stride] = from[i];
     return std::nullopt;
   }
+  std::string place_text(std::uint64_t position) const override {
+    return "at byte `" + std::to_string(position) + "` of `" + path_ + '`';
+  }
 
   std::shared_ptr<const Text> text_;
+  const std::string path_;
 };
 
 class Tokens final : public TextWindows {
@@ -117,6 +140,10 @@ class Tokens final : public TextWindows {
   std::optional<Failure> read(std::uint64_t first, std::uint64_t stride,
                               std::int64_t* to) const override {
     return tokens_->read(first, seq(), stride, to);
+  }
+  std::string place_text(std::uint64_t position) const override {
+    const TokenFile::Position place = tokens_->position(position);
+    return "at token `" + std::to_string(place.token) + "` of `" + place.path + '`';
   }
   bool reads_files() const override { return true; }
   void read_ahead(std::uint64_t first) const override { tokens_->read_ahead(first, seq()); }

@@ -131,9 +131,18 @@ void StepLoop::end_run() {
   while (!device_.end_run()) take_failure_of_others();
 }
 
+/// Adds a note with the places of a refused value in the data of the step. The failure of another
+/// process has its own.
+void StepLoop::add_places_of_refused() {
+  if (!failure_->refused || !failure_->step) return;
+  const std::string places = run_.data->places_of(*failure_->refused, *failure_->step);
+  if (!places.empty()) failure_->notes.push_back({.text = "the batch has it " + places});
+}
+
 void StepLoop::keep_failure() {
   if (!failure_ && !device_lives()) {
     failure_ = *device_.failure();
+    add_places_of_refused();
     if (run_.phase == Phase::evaluation && failure_->step) {
       failure_->held_out = held_out_text(*run_.data, *failure_->step);
       failure_->step.reset();

@@ -42,6 +42,7 @@ class StepLoop {
   void call_back(const StepRecord& record);
   void wait();
   void end_run();
+  void add_places_of_refused();
   void keep_failure();
 
   Device& device_;

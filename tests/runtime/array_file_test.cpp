@@ -141,6 +141,20 @@ TEST(ArrayFiles, TheIdentityIsThatOfTheColumnsAndTheOrder) {
   EXPECT_NE(typed("<f4"), typed("<i4"));
 }
 
+// The rows of a batch that have a value, for each input of integers.
+TEST(ArrayFiles, AValueIsFoundInTheBatchThatHasIt) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.write(
+      "a.npz", zip({{"label.npy", labels()}, {"x.npy", plane()}}));
+  Failure failure;
+  const auto held_out = open_data(arrays(path), kInputs, 5, DataUse::held_out, failure);
+  ASSERT_TRUE(held_out) << failure.message;
+  EXPECT_EQ(held_out->places_of(1, 0), "in row `1` of `label`, counted from 0, of `" + path + "`");
+  EXPECT_EQ(held_out->places_of(2, 0), "");
+  EXPECT_EQ(held_out->places_of(2, 1), "in row `2` of `label`, counted from 0, of `" + path + "`");
+  EXPECT_EQ(held_out->places_of(13, 0), "") << "`x` has no integers";
+}
+
 struct Number {
   const char* descr;
   std::string data;  // one number

@@ -87,6 +87,44 @@ TEST(FailingRun, AnActionRefusesAValue) {
   }
 }
 
+/// A refused value that is in the data of the step is named with its place.
+TEST(FailingRun, ARefusedValueIsFoundInTheData) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.write("text", std::string(40, 'x') + "y" + std::string(40, 'x'));
+  constexpr std::int64_t kDims[] = {2, 8};
+  const PiperInput input{
+      .name = "tokens", .dtype = PIPER_I64, .num_dims = 2, .dims = kDims, .sample_dim = 0};
+  for (const std::int64_t value : {'y', 'z'}) {
+    HandJob job(1);
+    PiperData& data = job.tables().data;
+    data.kind = PIPER_BYTES;
+    data.path = path.c_str();
+    data.batch = 2;
+    data.seq = 8;
+    data.sampling = PIPER_EPOCH;
+    job.rank(0).compute("reads", {}, [value](Step& step) {
+      std::int64_t tokens[16];
+      if (step.api->load(step.rank, step.action, 0, 0, 2, tokens) != 0) return 1;
+      const bool has = std::find(tokens, tokens + 16, 'y') != tokens + 16;
+      return has ? step.api->fail(step.rank, step.action, nullptr, "no row", value) : 0;
+    });
+    job.finish();
+    job.tables().num_inputs = 1;
+    job.tables().inputs = &input;
+    Failure failure;
+    const auto executor = Executor::create(job.tables(), {}, failure);
+    ASSERT_TRUE(executor) << failure.message;
+    const RunResult result = executor->run(Phase::training, 20);
+    ASSERT_TRUE(result.failure);
+    EXPECT_EQ(result.failure->message, "no row: `" + std::to_string(value) + "`");
+    ASSERT_EQ(result.failure->notes.size(), value == 'y' ? 1u : 0u);
+    if (value == 'y') {
+      EXPECT_EQ(result.failure->notes[0].text,
+                "the batch has it at byte `40` of `" + path + "`");
+    }
+  }
+}
+
 TEST(FailingRun, DataChangesWhileARunReadsIt) {
   const test::TemporaryFolder folder;
   const std::string path = folder.write("ids.bin", std::string(4000, 'x'));

@@ -429,6 +429,43 @@ TEST(Tokens, WindowsAreThoseOfTheText) {
   }
 }
 
+// A value that no table has is named with its place, in training and held out.
+TEST(Tokens, AValueIsFoundInTheBatchThatHasIt) {
+  const test::TemporaryFolder folder;
+  std::string content(1000, '\1');
+  content[700] = '\7';  // in window 43 of 62
+  const std::string path = folder.write("corpus.bin", content);
+  folder.write("parts/a.bin", content.substr(0, 600));
+  folder.write("parts/b.bin", content.substr(600));
+  struct Row {
+    std::uint32_t kind;
+    std::string path, place;
+  };
+  const PiperInput input{
+      .name = "tokens", .dtype = PIPER_I64, .num_dims = 2, .dims = kDims, .sample_dim = 0};
+  for (const Row& row :
+       {Row{PIPER_BYTES, path, "at byte `700` of `" + path + "`"},
+        Row{PIPER_TOKENS, path, "at token `700` of `" + path + "`"},
+        Row{PIPER_TOKENS, folder.path() / "parts",
+            "at token `100` of `" + (folder.path() / "parts/b.bin").string() + "`"}}) {
+    SCOPED_TRACE(row.place);
+    Failure failure;
+    const PiperData data = source(row.kind, row.path, PIPER_EPOCH);
+    const auto training = open_data(data, std::span(&input, 1), 5, DataUse::training, failure);
+    const auto held_out = open_data(data, std::span(&input, 1), 5, DataUse::held_out, failure);
+    ASSERT_TRUE(training && held_out) << failure.message;
+    for (std::uint64_t step = 0; step < 8; ++step) {
+      EXPECT_EQ(held_out->places_of(7, step), step == 5 ? row.place : "") << step;
+      EXPECT_EQ(held_out->places_of(9, step), "");
+      // The value, and the target before it, are those of a window of the batch.
+      std::vector<std::int64_t> ids(8 * 16);
+      ASSERT_FALSE(training->load(0, step, 0, 8, ids.data()));
+      const bool has = std::find(ids.begin(), ids.end(), 7) != ids.end();
+      if (has) EXPECT_EQ(training->places_of(7, step), row.place);
+    }
+  }
+}
+
 TEST(Tokens, RefusalsNameTheSource) {
   const test::TemporaryFolder folder;
   const std::string path = folder.write("tiny.bin", "abc");
