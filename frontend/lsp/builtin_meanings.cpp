@@ -107,7 +107,7 @@ constexpr Meaning kMeanings[] = {
     {sema::Builtin::bubble, "the idle fraction of the span"},
     {sema::Builtin::peak_memory, "the bytes of the largest arena of a device"},
     {sema::Builtin::host_memory,
-     "the bytes of the largest arena that a device has in the memory of the host, where `offload` brings values"},
+     "the most bytes that a device has in the memory of the host: values that `offload` brings there, and the copy that a checkpoint is written from"},
     {sema::Builtin::traffic, "the bytes that all ranks send in a step"},
 };
 

@@ -63,10 +63,14 @@ std::string memory_text(std::span<const MemoryRow> rows, const dag::Dag& dag) {
   table[0] = {"role", "at rest", "at peak"};
   std::vector<bool> left = {true, false, false};
   for (const std::size_t cls : used) table[0].push_back(class_text(cls)), left.push_back(false);
-  const bool host =
-      std::any_of(rows.begin(), rows.end(), [](const MemoryRow& row) { return row.host > 0; });
+  const auto any = [&](std::int64_t MemoryRow::* bytes) {
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](const MemoryRow& row) { return row.*bytes > 0; });
+  };
+  const bool host = any(&MemoryRow::host), staging = any(&MemoryRow::staging);
   table[0].push_back("arena"), left.push_back(false);
   if (host) table[0].push_back("on host"), left.push_back(false);
+  if (staging) table[0].push_back("checkpoint"), left.push_back(false);
   table[0].push_back("peak at"), left.push_back(true);
   for (const MemoryRow& row : rows) {
     std::vector<std::string>& line = table.emplace_back();
@@ -75,6 +79,7 @@ std::string memory_text(std::span<const MemoryRow> rows, const dag::Dag& dag) {
       line.push_back(row.peak[cls] == 0 ? "" : bytes_text(row.peak[cls]));
     line.push_back(bytes_text(row.arena));
     if (host) line.push_back(row.host == 0 ? "" : bytes_text(row.host));
+    if (staging) line.push_back(row.staging == 0 ? "" : bytes_text(row.staging));
     line.push_back(row.at.valid() ? dag.name(row.at) : "");
   }
   const std::string planned = directive::planned_for(dag.settings.device);
@@ -92,6 +97,7 @@ std::string memory_json(std::span<const MemoryRow> rows, const dag::Dag& dag) {
                               {"peak_bytes", row.sum_of_peak()},
                               {"arena_bytes", row.arena}};
     if (row.host > 0) object["host_bytes"] = row.host;
+    if (row.staging > 0) object["checkpoint_bytes"] = row.staging;
     if (row.at.valid()) object["at"] = dag.name(row.at);
     roles.push_back(std::move(object));
   }

@@ -19,8 +19,10 @@ class Measures {
 
   std::optional<double> of(Measure measure) const {
     switch (measure) {
-      case Measure::peak_memory: return most(&dag::Role::arena_bytes);
-      case Measure::host_memory: return most(&dag::Role::host_bytes);
+      case Measure::peak_memory:
+        return most([](const dag::Role& role) { return role.arena_bytes; });
+      case Measure::host_memory:
+        return most([&](const dag::Role& role) { return role.host_bytes + staged(role); });
       case Measure::traffic: return traffic();
       case Measure::bubble: break;
     }
@@ -28,10 +30,69 @@ class Measures {
   }
 
  private:
-  double most(std::int64_t dag::Role::* bytes) const {
+  template <typename Bytes>
+  double most(const Bytes& bytes) const {
     std::int64_t most = 0;
-    for (const dag::Role& role : dag_.plan->roles) most = std::max(most, role.*bytes);
+    for (const dag::Role& role : dag_.plan->roles) most = std::max(most, bytes(role));
     return static_cast<double>(most);
+  }
+
+  /// The bytes from which a device of a role writes its part of a checkpoint: the state of the
+  /// buckets whose first owner it belongs to, shared with the other devices that hold it.
+  std::int64_t staged(const dag::Role& role) const {
+    if (!dag_.settings.checkpoint) return 0;
+    std::int64_t bytes = 0;
+    for (std::size_t b = 0; b < dag_.buckets.size(); ++b) {
+      const DeviceSet& owner = dag_.device_sets[dag_.buckets[b].owners.front()];
+      bool owns = true;
+      for (std::size_t axis = 0; axis < owner.at.size(); ++axis)
+        owns &= owner.at[axis] == DeviceSet::kWhole || owner.at[axis] == role.at[axis];
+      if (owns)
+        bytes += staged(dag_.buckets[b], dag_.frozen(dag_.buckets[b]),
+                        static_cast<std::int64_t>(owner.devices(dag_.mesh)));
+    }
+    return bytes;
+  }
+
+  std::int64_t staged(const dag::Bucket& bucket, bool frozen, std::int64_t devices) const {
+    const std::int64_t shares = shares_of(dag_, bucket),
+                       block = bucket_elements(dag_, bucket) / shares;
+    const bool narrow = parameter_bytes(dag_, bucket, 1) != gradient_bytes(dag_, bucket, 1);
+    const std::int64_t kept = frozen ? 0 : tensors_of_optimizer();
+    // Master weights are f32 and lie where the optimizer's tensors do.
+    const bool masters = narrow && !frozen && dag_.settings.optimizer;
+    const std::int64_t values = masters ? 0 : parameter_bytes(dag_, bucket, 1),
+                       state = (kept + (masters ? 1 : 0)) * gradient_bytes(dag_, bucket, 1);
+    const auto rounded = [](std::int64_t elements, std::int64_t holders) {
+      return elements / holders + (elements % holders != 0 ? 1 : 0);
+    };
+    std::int64_t most = 0;
+    for (std::int64_t begin = 0; begin < shares * block || begin == 0; begin += block) {
+      std::int64_t bytes = 0, at = 0;
+      for (const tensor::ParamId param : bucket.params) {
+        const std::int64_t elements = dag_.param_types[param.index()].elements();
+        const std::int64_t from = std::clamp(begin - at, std::int64_t{0}, elements),
+                           to = std::clamp(begin + block - at, std::int64_t{0}, elements);
+        const std::int64_t all = rounded(elements, devices),
+                           here = rounded(to - from, devices / shares);
+        bytes += values * (bucket.parameters.replicated() ? all : here) +
+                 state * (bucket.state.replicated() ? all : here);
+        at += whole_elements(dag_, param);
+      }
+      most = std::max(most, bytes);
+      if (block == 0) break;
+    }
+    return most;
+  }
+
+  std::int64_t tensors_of_optimizer() const {
+    if (!dag_.settings.optimizer) return 0;
+    const directive::Optimizer& optimizer = *dag_.settings.optimizer;
+    switch (optimizer.kind) {
+      case directive::Optimizer::Kind::sgd: return optimizer.momentum != 0 ? 1 : 0;
+      case directive::Optimizer::Kind::adamw: return 2;
+    }
+    return 0;
   }
 
   /// Local bytes of a member's inputs, each port once.

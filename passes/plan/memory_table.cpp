@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ir/alignment.h"
+#include "passes/plan/staging.h"
 
 namespace piper::passes {
 
@@ -65,6 +66,7 @@ std::vector<MemoryRow> memory_table(const Dag& dag) {
     row.role = dag.context->text(role.name);
     row.arena = role.arena_bytes;
     row.host = role.host_bytes;
+    row.staging = planned_staging(dag, role);
     for (const Buffer& buffer : role.buffers) {
       if (is_state(buffer.cls) && !is_on_host(buffer.cls))
         row.rest[static_cast<std::size_t>(buffer.cls)] += aligned(buffer.bytes);

@@ -23,6 +23,8 @@ struct MemoryRow {
   dag::NodeId at;          // that action; invalid if only state is live
   std::int64_t arena = 0;  // bytes allocated
   std::int64_t host = 0;   // bytes allocated in the memory of the host
+  // Bytes of the memory of the host from which checkpoints are written; 0: the train keeps none.
+  std::int64_t staging = 0;
   std::int64_t sum_of_rest() const;
   std::int64_t sum_of_peak() const;
 };

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "ir/byte_text.h"
+#include "passes/plan/staging.h"
 #include "passes/plan/traffic_table.h"
 #include "passes/simulate/operations.h"
 
@@ -21,10 +22,12 @@ std::string ratio_text(double ratio) {
   return text;
 }
 
-Most most_of(const Dag& dag, std::int64_t Role::* bytes) {
+template <typename Bytes>
+Most most_of(const Dag& dag, const Bytes& bytes_of) {
   Most most;
   for (std::size_t i = 0; i < dag.plan->roles.size(); ++i) {
-    if (dag.plan->roles[i].*bytes > most.bytes) most = {dag.plan->roles[i].*bytes, i};
+    const std::int64_t bytes = bytes_of(dag.plan->roles[i]);
+    if (bytes > most.bytes) most = {bytes, i};
   }
   return most;
 }
@@ -98,8 +101,13 @@ class Requirements {
 
 }  // namespace
 
-Most peak_memory(const Dag& dag) { return most_of(dag, &Role::arena_bytes); }
-Most host_memory(const Dag& dag) { return most_of(dag, &Role::host_bytes); }
+Most peak_memory(const Dag& dag) {
+  return most_of(dag, [](const Role& role) { return role.arena_bytes; });
+}
+Most host_memory(const Dag& dag) {
+  return most_of(
+      dag, [&](const Role& role) { return role.host_bytes + planned_staging(dag, role); });
+}
 
 std::int64_t traffic(const Dag& dag) {
   std::int64_t bytes = 0;

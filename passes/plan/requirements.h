@@ -15,7 +15,8 @@ struct Most {
   std::size_t role = 0;
 };
 Most peak_memory(const dag::Dag& dag);  // the arena of a device
-Most host_memory(const dag::Dag& dag);  // the arena of a device in the memory of the host
+// The arena of a device in the memory of the host, with the copies of checkpoints (`staging.h`).
+Most host_memory(const dag::Dag& dag);
 
 /// Bytes that all ranks send in one step; for a collective, those of a ring.
 std::int64_t traffic(const dag::Dag& dag);

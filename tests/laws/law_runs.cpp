@@ -13,6 +13,7 @@
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/checkpoint_writer.h"
 #include "runtime/checkpoint/run_facts.h"
+#include "runtime/checkpoint/state_tensors.h"
 #include "runtime/data/step_data.h"
 #include "runtime/device/library_api.h"
 #include "runtime/device/state.h"
@@ -73,6 +74,19 @@ std::string save(const runtime::Executor& executor, const std::string& out_folde
   if (!failure) failure = writer.finish();
   EXPECT_FALSE(failure) << describe(*failure);
   return writer.folder(executor.next_step());
+}
+
+/// The bytes of a checkpoint that each rank writes.
+std::vector<std::uint64_t> written_bytes(const runtime::Executor& executor) {
+  const runtime::StateMemory memory = executor.state_memory();
+  const runtime::RankParameters parameters(memory.ranks);
+  std::vector<std::uint64_t> bytes(memory.ranks.size());
+  for (const runtime::StateTensor& tensor : runtime::state_layout(parameters).tensors) {
+    for (const runtime::StateRange& range : runtime::written_ranges(parameters, tensor))
+      bytes[range.rank] +=
+          (range.end - range.first) * runtime::stored_type_bytes(tensor.stored.type);
+  }
+  return bytes;
 }
 
 // ---- comparisons
@@ -240,7 +254,10 @@ LawRun LawProgram::run(const LawRunOptions& options) {
     EXPECT_EQ(ran.ended, runtime::Ended::finished) << (ran.failure ? describe(*ran.failure) : "");
     result.held_out_loss = over.value();
   }
-  if (!options.out_folder.empty()) result.checkpoint = save(*executor, options.out_folder);
+  if (!options.out_folder.empty()) {
+    result.checkpoint = save(*executor, options.out_folder);
+    result.written_bytes = written_bytes(*executor);
+  }
   for (std::uint32_t r = 0; r < job->tables().num_ranks; ++r)
     result.state_bytes.push_back(job->tables().ranks[r].program->state_bytes);
   result.arena_bytes = executor->arena_bytes();

@@ -43,6 +43,7 @@ struct LawRun {
   std::map<std::string, std::vector<double>> initial;
   std::string checkpoint;  // the folder of the one that was written
   std::vector<std::uint64_t> arena_bytes, touched_bytes, state_bytes;  // per rank
+  std::vector<std::uint64_t> written_bytes;  // per rank, of that checkpoint
 };
 
 struct LawRunOptions {

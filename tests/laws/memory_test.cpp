@@ -6,8 +6,11 @@
 #include <vector>
 
 #include "passes/order/roles.h"
+#include "passes/plan/requirements.h"
+#include "passes/plan/staging.h"
 #include "tests/laws/law_runs.h"
 #include "tests/support/random_programs.h"
+#include "tests/support/temporary_folder.h"
 
 namespace piper::test {
 namespace {
@@ -52,6 +55,36 @@ TEST(Memory, TheArenaIsUsedToItsEndAndNotBeyond) {
     }
   });
   EXPECT_GT(dense, 0u);  // some arenas end with a buffer that is written
+}
+
+/// The planned copy of a checkpoint is the largest that a run makes, but for elements by which shares
+/// differ.
+TEST(Memory, ACheckpointIsWrittenFromItsPlannedCopy) {
+  std::size_t exact = 0;
+  for_each_law(25, {}, [&](DrawnLaw& law, Random&) {
+    const TemporaryFolder folder;
+    LawRunOptions options;
+    options.steps = 1;
+    options.out_folder = folder.path();
+    const LawRun run = law.program.run(options);
+    const dag::Dag& dag = law.program.dag();
+    std::int64_t most_planned = 0, most_written = 0;
+    for (std::size_t rank = 0; rank < run.written_bytes.size(); ++rank) {
+      const dag::Role& role = role_of(dag, rank);
+      const std::int64_t planned = passes::staging_bytes(dag, role),
+                         written = static_cast<std::int64_t>(run.written_bytes[rank]);
+      EXPECT_LE(written, planned) << "rank " << rank;
+      EXPECT_EQ(passes::planned_staging(dag, role), dag.settings.checkpoint ? planned : 0);
+      most_planned = std::max(most_planned, planned);
+      most_written = std::max(most_written, written);
+    }
+    exact += most_planned == most_written;
+    std::int64_t host = 0;
+    for (const dag::Role& role : dag.plan->roles)
+      host = std::max(host, role.host_bytes + passes::planned_staging(dag, role));
+    EXPECT_EQ(passes::host_memory(dag).bytes, host);
+  });
+  EXPECT_GT(exact, 0u);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include <filesystem>
 #include <set>
+#include <string>
+#include <tuple>
 
 #include "tests/support/golden.h"
 #include "tests/tools/shell.h"
@@ -122,6 +124,35 @@ TEST(OutFolder, NonFilesAreRefused) {
   EXPECT_EQ(shown.exit_code, 1);
   EXPECT_THAT(shown.err,
               HasSubstr("the metrics `out/metrics.jsonl` cannot be read: it is no plain file"));
+}
+
+// A link in the folder would lead the files of a run elsewhere; the folder itself may be one.
+TEST(OutFolder, LinksInItAreNotFollowed) {
+  for (const auto& [name, further, error] :
+       {std::tuple{"run.lock", "", "error P6102: `out/run.lock` cannot be locked: it is a link"},
+        std::tuple{"tensorboard", " --log tensorboard",
+                   "error P6012: cannot write `out/tensorboard`: it is a link"}}) {
+    SCOPED_TRACE(name);
+    const TemporaryFolder folder;
+    write_trains(folder);
+    const ProcessResult run = shell(
+        folder, "mkdir out mine; echo text >mine/file; ln -s ../mine" +
+                    std::string(name == std::string("run.lock") ? "/file" : "") + " out/" + name +
+                    "; \"$0\" train tiny.pipe --interpret --out out" + further +
+                    "; code=$?; ls mine >&2; cat mine/file >&2; exit $code");
+    EXPECT_EQ(run.exit_code, 1);
+    EXPECT_THAT(run.err, HasSubstr(error));
+    EXPECT_THAT(run.err, testing::EndsWith("file\ntext\n"));
+  }
+  const TemporaryFolder folder;
+  write_trains(folder);
+  const ProcessResult run = shell(
+      folder, "mkdir disk elsewhere; echo text >elsewhere/file; ln -s disk out\n"
+              "ln -s ../elsewhere disk/.step-3.partial\n"
+              "exec \"$0\" train tiny.pipe --interpret --out out");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "disk/step-3/manifest.json"));
+  EXPECT_EQ(files_in(folder.path() / "elsewhere"), std::set<std::string>{"file"});
 }
 
 }  // namespace

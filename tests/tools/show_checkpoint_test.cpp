@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -174,6 +175,36 @@ TEST(TrainJson, HasTheCheckpointsOfTheRun) {
   EXPECT_EQ(anew.getString("resumed_from"), llvm::StringRef(run + "/step-3"));
   EXPECT_EQ(anew.getInteger("first_step"), 1);
   EXPECT_EQ(anew.getString("checkpoint"), llvm::StringRef(beside + "/step-3"));
+}
+
+// 372 parameters with the two tensors of `adamw`, in f32.
+TEST(CheckpointMemory, IsPlannedIfTheTrainKeepsCheckpoints) {
+  const auto program = [](const std::string& lines) {
+    return std::map<std::string, std::string>{
+        {"kept.pipe",
+         "use std.models.mlp\n"
+         "mesh one(d: 1)\n"
+         "train kept = mlp(layers: 2, features: 4, hidden: 6, classes: 3) on one {\n"
+         "    data:  synthetic(batch: 8, classes: 3)\n"
+         "    optim: adamw(lr: 1e-3)\n"
+         "    steps: 3\n" +
+             lines + "}\n"}};
+  };
+  const std::string kept = "    checkpoint: every(2)\n";
+  EXPECT_THAT(run_tool({"show", "memory", "kept.pipe", "--format", "json"}, program(kept)).out,
+              HasSubstr("\"checkpoint_bytes\":4464"));
+  EXPECT_THAT(run_tool({"show", "memory", "kept.pipe", "--format", "json"}, program("")).out,
+              Not(HasSubstr("checkpoint_bytes")));
+  EXPECT_THAT(run_tool({"show", "memory", "kept.pipe"}, program(kept)).out,
+              HasSubstr("  checkpoint  "));
+  const auto bounded = [&](const std::string& bound, const std::string& lines) {
+    return run_tool({"check", "kept.pipe"}, program(lines + "    require host_memory " + bound + "\n"));
+  };
+  EXPECT_EQ(bounded("<= 4464", kept).exit_code, 0);
+  EXPECT_EQ(bounded("<= 0", "").exit_code, 0);
+  const ToolResult refused = bounded("< 4464", kept);
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("error P4305: `host_memory` is 4.4KiB on rank "));
 }
 
 TEST(TrainJson, HasTheLossOfEveryEvaluation) {
