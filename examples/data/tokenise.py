@@ -10,22 +10,35 @@ import array
 import pathlib
 import sys
 
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+try:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+except ImportError:
+    sys.exit("tokenise.py needs the package tokenizers: pip install tokenizers")
+
+
+def text_of(path):
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        sys.exit(f"cannot read {path} as text: {error}")
 
 
 def main():
     if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
-    text, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
-    vocab = int(sys.argv[3]) if len(sys.argv) == 4 else 1024
-    if not 256 <= vocab <= 65536:
-        sys.exit("ids of u16 need a vocabulary from 256 to 65536")
+    path, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    vocab = sys.argv[3] if len(sys.argv) == 4 else "1024"
+    if not vocab.isdecimal() or not 256 <= int(vocab) <= 65536:
+        sys.exit(f"VOCAB is {vocab}; ids of u16 need a number from 256 to 65536")
+    text = text_of(path)
+    if not text:
+        sys.exit(f"{path} is empty")
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    tokenizer.train([str(text)], trainers.BpeTrainer(vocab_size=vocab, initial_alphabet=alphabet, show_progress=False))
-    ids = array.array("H", tokenizer.encode(text.read_text(encoding="utf-8")).ids)
+    tokenizer.train([str(path)], trainers.BpeTrainer(vocab_size=int(vocab), initial_alphabet=alphabet, show_progress=False))
+    ids = array.array("H", tokenizer.encode(text).ids)
     if sys.byteorder == "big":
         ids.byteswap()
     out.mkdir(parents=True, exist_ok=True)

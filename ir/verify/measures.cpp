@@ -58,15 +58,15 @@ class Measures {
     const std::int64_t shares = shares_of(dag_, bucket),
                        block = bucket_elements(dag_, bucket) / shares;
     const bool narrow = parameter_bytes(dag_, bucket, 1) != gradient_bytes(dag_, bucket, 1);
-    const std::int64_t kept = frozen ? 0 : tensors_of_optimizer();
+    const std::int64_t tensors = frozen ? 0 : tensors_of_optimizer();
     // Master weights are f32 and lie where the optimizer's tensors do.
     const bool masters = narrow && !frozen && dag_.settings.optimizer;
     const std::int64_t values = masters ? 0 : parameter_bytes(dag_, bucket, 1),
-                       state = (kept + (masters ? 1 : 0)) * gradient_bytes(dag_, bucket, 1);
+                       state = (tensors + (masters ? 1 : 0)) * gradient_bytes(dag_, bucket, 1);
     const auto rounded = [](std::int64_t elements, std::int64_t holders) {
       return elements / holders + (elements % holders != 0 ? 1 : 0);
     };
-    std::int64_t most = 0;
+    std::int64_t largest = 0;
     for (std::int64_t begin = 0; begin < shares * block || begin == 0; begin += block) {
       std::int64_t bytes = 0, at = 0;
       for (const tensor::ParamId param : bucket.params) {
@@ -79,10 +79,10 @@ class Measures {
                  state * (bucket.state.replicated() ? all : here);
         at += whole_elements(dag_, param);
       }
-      most = std::max(most, bytes);
+      largest = std::max(largest, bytes);
       if (block == 0) break;
     }
-    return most;
+    return largest;
   }
 
   std::int64_t tensors_of_optimizer() const {

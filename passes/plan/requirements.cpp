@@ -105,8 +105,8 @@ Most peak_memory(const Dag& dag) {
   return most_of(dag, [](const Role& role) { return role.arena_bytes; });
 }
 Most host_memory(const Dag& dag) {
-  return most_of(
-      dag, [&](const Role& role) { return role.host_bytes + planned_staging(dag, role); });
+  return most_of(dag,
+                 [&](const Role& role) { return role.host_bytes + planned_staging(dag, role); });
 }
 
 std::int64_t traffic(const Dag& dag) {

@@ -39,7 +39,7 @@ std::int64_t staging_of(const Dag& dag, const Bucket& bucket) {
       masters ? 0 : layout.parameter_bytes(1);
   (layout.sharded(BucketState::slot) ? in_shards : everywhere) +=
       layout.slots * layout.sum_bytes(1);
-  std::int64_t most = 0;
+  std::int64_t largest = 0;
   for (std::int64_t shard = 0; shard < layout.parts; ++shard) {
     std::int64_t bytes = 0;
     for (std::size_t p = 0; p < bucket.params.size(); ++p) {
@@ -48,9 +48,9 @@ std::int64_t staging_of(const Dag& dag, const Bucket& bucket) {
                in_shards * divided_up(elements_in(layout, shard, layout.offsets[p], elements),
                                       devices / layout.parts);
     }
-    most = std::max(most, bytes);
+    largest = std::max(largest, bytes);
   }
-  return most;
+  return largest;
 }
 
 }  // namespace

@@ -71,8 +71,8 @@ std::vector<std::uint64_t> complete_steps(const std::string& out_folder) {
 std::optional<Failure> remove_partial_checkpoints(const std::string& out_folder) {
   for (const std::string& name : names_in(out_folder)) {
     const std::string_view text = name;
-    const bool left = text.starts_with(".step-") &&
-                      (text.ends_with(".partial") || text.ends_with(".removed"));
+    const bool left =
+        text.starts_with(".step-") && (text.ends_with(".partial") || text.ends_with(".removed"));
     if (!left) continue;
     if (auto failure = remove_tree(out_folder + "/" + name)) return failure;
   }
@@ -171,8 +171,8 @@ int WrittenFile::open(const PartialFolder& folder, const std::string& name, std:
 int WrittenFile::write(std::uint64_t position, const void* from, std::uint64_t bytes) {
   const auto* const data = static_cast<const unsigned char*>(from);
   for (std::uint64_t written = 0; written < bytes;) {
-    const ssize_t count = pwrite(file_, data + written, bytes - written,
-                                 static_cast<off_t>(position + written));
+    const ssize_t count =
+        pwrite(file_, data + written, bytes - written, static_cast<off_t>(position + written));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return errno;
     if (count == 0) return ENOSPC;

@@ -26,8 +26,7 @@ class Arrays final : public StepData {
         batch_(static_cast<std::uint64_t>(data.batch)),
         sampling_(static_cast<PiperSampling>(data.sampling)),
         order_(sampling_, rows_->rows, batch_, seed, hash_of("row")) {
-    if (use == DataUse::held_out)
-      batches_ = Batches::over(rows_->rows, batch_, data.batches);
+    if (use == DataUse::held_out) batches_ = Batches::over(rows_->rows, batch_, data.batches);
   }
 
   std::optional<Failure> load(std::uint32_t input, std::uint64_t step, std::uint64_t first,
@@ -58,8 +57,8 @@ class Arrays final : public StepData {
       if (inputs_[input].dtype != PIPER_I64) continue;
       const auto found = row_with(value, input, step);
       if (found)
-        places += (places.empty() ? "in row `" : ", in row `") + std::to_string(*found) +
-                  "` of `" + rows_->columns[input].name + '`';
+        places += (places.empty() ? "in row `" : ", in row `") + std::to_string(*found) + "` of `" +
+                  rows_->columns[input].name + '`';
     }
     return places.empty() ? places : places + ", counted from 0, of `" + rows_->path + '`';
   }
@@ -69,8 +68,7 @@ class Arrays final : public StepData {
                                         std::uint64_t step) const {
     std::vector<std::int64_t> numbers(inputs_[input].outer * inputs_[input].inner);
     const RowTarget target{.inner = numbers.size(), .dtype = PIPER_I64, .to = numbers.data()};
-    const std::uint64_t samples =
-        use_ == DataUse::training ? batch_ : batches_.samples_of(step);
+    const std::uint64_t samples = use_ == DataUse::training ? batch_ : batches_.samples_of(step);
     for (std::uint64_t s = 0; s < samples; ++s) {
       const std::uint64_t at = row(step, s);
       if (rows_->read(input, at, target)) return std::nullopt;

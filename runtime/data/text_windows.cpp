@@ -26,8 +26,7 @@ class TextWindows : public StepData {
         batch_(static_cast<std::uint64_t>(data.batch)),
         sampling_(static_cast<PiperSampling>(data.sampling)),
         order_(sampling_, size, seq_, batch_, seed) {
-    if (use == DataUse::held_out)
-      batches_ = Batches::over(order_.windows(), batch_, data.batches);
+    if (use == DataUse::held_out) batches_ = Batches::over(order_.windows(), batch_, data.batches);
   }
 
   std::optional<Failure> load(std::uint32_t input, std::uint64_t step, std::uint64_t first,
@@ -50,8 +49,7 @@ class TextWindows : public StepData {
   const char* sample_name() const override { return "window"; }
   std::string places_of(std::int64_t value, std::uint64_t step) const override {
     std::vector<std::int64_t> ids(seq_);
-    const std::uint64_t samples =
-        use_ == DataUse::training ? batch_ : batches_.samples_of(step);
+    const std::uint64_t samples = use_ == DataUse::training ? batch_ : batches_.samples_of(step);
     for (std::uint64_t s = 0; s < samples; ++s) {
       for (const std::uint64_t shift : {0, 1}) {
         const std::uint64_t first = window(step, s) + shift;
@@ -107,7 +105,8 @@ class Bytes final : public TextWindows {
         path_(data.path) {}
 
   std::string identity() const override {
-    return "bytes, " + windows_text() + ", " + std::to_string(text_->size()) + " bytes, crc32 " + crc32_text(crc32_of(text_->data(), text_->size()));
+    return "bytes, " + windows_text() + ", " + std::to_string(text_->size()) + " bytes, crc32 " +
+           crc32_text(crc32_of(text_->data(), text_->size()));
   }
 
  private:

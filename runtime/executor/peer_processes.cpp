@@ -48,7 +48,8 @@ bool PeerProcesses::receive_recorded(const PiperJobRank& rank,
   const PiperProgram& program = *rank.program;
   std::uint64_t most = 0;
   for (std::uint32_t s = 0; s < program.num_streams; ++s) most += program.streams[s].num_actions;
-  const auto bytes = group_.receive_bytes(Channel::recorded, rank.rank, most * sizeof(RecordedAction));
+  const auto bytes =
+      group_.receive_bytes(Channel::recorded, rank.rank, most * sizeof(RecordedAction));
   if (!bytes) return false;
   actions = unpacked<RecordedAction>(*bytes);
   const auto fits = [&](const RecordedAction& action) {

@@ -74,7 +74,7 @@ struct ProcessGroup::Parts {
     // Numbers of steps not taken yet.
     std::size_t waiting = 0;
   };
-  std::map<std::uint32_t, Sender> senders;     // on rank 0
+  std::map<std::uint32_t, Sender> senders;      // on rank 0
   std::array<std::uint64_t, kChannels> sent{};  // pieces, by channel
   std::uint64_t agreements = 0, questions = 0;
   bool heard = false, all_here = false, ends = false, left = false, holds = false,
@@ -240,8 +240,8 @@ struct ProcessGroup::Parts {
 
   static bool is_next_piece(Sender& sender, std::uint64_t number) {
     const auto channel = channel_of(number);
-    return channel && number == piece_number(
-                                    *channel, sender.arrived[static_cast<std::size_t>(*channel)]++);
+    return channel &&
+           number == piece_number(*channel, sender.arrived[static_cast<std::size_t>(*channel)]++);
   }
 
   /// Waits until the condition holds, the run has failed, or the time is over (false).

@@ -53,15 +53,15 @@ class Stall {
                                 .keep = 1,
                                 .run = runtime::facts_of(memory, executor.data_identity())});
     // The first turn touches all memory, the copy too, and starts all threads.
-    double plain = 0, kept = 0, copied = 0;
-    return turn(plain, kept, copied);
+    double plain = 0, with_one = 0, copied = 0;
+    return turn(plain, with_one, copied);
   }
 
   /// Seconds of kSteps steps without a checkpoint and with one that is begun before them, and of
   /// the call that begins it. False: `error` says why.
-  bool turn(double& plain, double& kept, double& copied) {
+  bool turn(double& plain, double& with_one, double& copied) {
     plain = measure([&] { run(); }).wall;
-    kept = measure([&] {
+    with_one = measure([&] {
              copied = measure([&] { keep(writer_->save(job_->executor->next_step())); }).wall;
              run();
            }).wall;
@@ -93,14 +93,14 @@ void BM_CheckpointStall(benchmark::State& state) {
   if (!stall.open()) return state.SkipWithError(stall.error.c_str());
   std::vector<double> steps, waits, copies, ratios;
   for (auto _ : state) {
-    double plain = 0, kept = 0, copied = 0;
-    if (!stall.turn(plain, kept, copied)) return state.SkipWithError(stall.error.c_str());
-    state.SetIterationTime(kept);
+    double plain = 0, with_one = 0, copied = 0;
+    if (!stall.turn(plain, with_one, copied)) return state.SkipWithError(stall.error.c_str());
+    state.SetIterationTime(with_one);
     const double step = plain / static_cast<double>(Stall::kSteps);
     steps.push_back(step);
-    waits.push_back(kept - plain);
+    waits.push_back(with_one - plain);
     copies.push_back(copied);
-    ratios.push_back((kept - plain) / (100 * step));
+    ratios.push_back((with_one - plain) / (100 * step));
   }
   state.counters["step_ms"] = kMs * median(steps);
   state.counters["copy_ms"] = kMs * median(copies);
@@ -148,7 +148,8 @@ void fill(runtime::StateJob& job) {
   std::uint64_t word = 1;
   for (std::uint32_t p = 0; p < program.num_params; ++p) {
     const PiperParam& param = program.params[p];
-    for (const std::uint64_t offset : {param.offset, param.slot_offsets[0], param.slot_offsets[1]}) {
+    for (const std::uint64_t offset :
+         {param.offset, param.slot_offsets[0], param.slot_offsets[1]}) {
       unsigned char* const to = job.at(0, false, offset);
       for (std::uint64_t at = 0; at + sizeof word <= 4 * param.elements; at += sizeof word) {
         word = word * 6364136223846793005u + 1442695040888963407u;
@@ -187,7 +188,7 @@ using Figures = std::map<std::string, std::vector<double>>;
 /// Saves, copies and loads once; empty, or the reason of a failure.
 std::string turn_of(runtime::StateJob& job, Figures& figures) {
   const ScratchFolder scratch;
-  const std::string kept = scratch.path() + "/step-1", copied = scratch.path() + "/copied";
+  const std::string saved = scratch.path() + "/step-1", copied = scratch.path() + "/copied";
   std::optional<runtime::Failure> failure;
   const runtime::StateMemory memory = job.memory();
   const runtime::Manifest facts = runtime::facts_of(memory, "none");
@@ -198,14 +199,14 @@ std::string turn_of(runtime::StateJob& job, Figures& figures) {
   });
   if (failure) return runtime::describe(*failure);
   double bytes = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(kept))
+  for (const auto& entry : std::filesystem::directory_iterator(saved))
     bytes += static_cast<double>(entry.file_size());
-  const ProcessRun copy = measure_process(
-      {"/bin/sh", "-c", "cp -r \"$0\" \"$1\" && sync \"$1\"/*", kept, copied});
+  const ProcessRun copy =
+      measure_process({"/bin/sh", "-c", "cp -r \"$0\" \"$1\" && sync \"$1\"/*", saved, copied});
   if (!copy.ok) return "`cp` failed";
   const Used load = used_by([&] {
     runtime::Failure unreadable;
-    const auto checkpoint = runtime::Checkpoint::open(kept, unreadable);
+    const auto checkpoint = runtime::Checkpoint::open(saved, unreadable);
     failure = checkpoint ? checkpoint->load(memory, runtime::Restored::all) : unreadable;
   });
   if (failure) return runtime::describe(*failure);
@@ -216,7 +217,7 @@ std::string turn_of(runtime::StateJob& job, Figures& figures) {
   figures["load_ratio_to_cp"].push_back(load.seconds / copy.cost.wall);
   figures["save_memory_ratio_to_state"].push_back(save.bytes / bytes);
   figures["load_memory_ratio_to_state"].push_back(load.bytes / bytes);
-  if (const auto torch = torch_use(kept, scratch.path())) {
+  if (const auto torch = torch_use(saved, scratch.path())) {
     figures["save_ratio_to_torch"].push_back(save.seconds / torch->save.seconds);
     figures["load_ratio_to_torch"].push_back(load.seconds / torch->load.seconds);
     figures["torch_save_memory_ratio_to_state"].push_back(torch->save.bytes / bytes);

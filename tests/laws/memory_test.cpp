@@ -57,8 +57,7 @@ TEST(Memory, TheArenaIsUsedToItsEndAndNotBeyond) {
   EXPECT_GT(dense, 0u);  // some arenas end with a buffer that is written
 }
 
-/// The planned copy of a checkpoint is the largest that a run makes, but for elements by which shares
-/// differ.
+/// The planned copy of a checkpoint is the largest that a run makes; shares may differ by an element.
 TEST(Memory, ACheckpointIsWrittenFromItsPlannedCopy) {
   std::size_t exact = 0;
   for_each_law(25, {}, [&](DrawnLaw& law, Random&) {

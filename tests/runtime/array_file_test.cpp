@@ -122,11 +122,11 @@ TEST(ArrayFiles, TheIdentityIsThatOfTheColumnsAndTheOrder) {
     const char* name;
     std::string content;
   };
-  for (const Row& row : {Row{"values of two columns are swapped", "b,a\n1,2\n3,4\n"},
-                         Row{"rows are swapped", "a,b\n3,4\n1,2\n"},
-                         Row{"one number differs", "a,b\n1,2\n3,5\n"},
-                         Row{"equal columns, which cancel under xor", "a,b\n7,7\n8,8\n"},
-                         Row{"other equal columns", "a,b\n9,9\n5,5\n"}})
+  for (const Row& row :
+       {Row{"values of two columns are swapped", "b,a\n1,2\n3,4\n"},
+        Row{"rows are swapped", "a,b\n3,4\n1,2\n"}, Row{"one number differs", "a,b\n1,2\n3,5\n"},
+        Row{"equal columns, which cancel under xor", "a,b\n7,7\n8,8\n"},
+        Row{"other equal columns", "a,b\n9,9\n5,5\n"}})
     EXPECT_NE(identity("c.csv", row.content), csv) << row.name;
   EXPECT_NE(identity("d.csv", "a,b\n7,7\n8,8\n"), identity("e.csv", "a,b\n9,9\n5,5\n"));
   const std::string drawn = identity("a.csv", "a,b\n1,2\n3,4\n", PIPER_REPLACEMENT);
@@ -144,8 +144,8 @@ TEST(ArrayFiles, TheIdentityIsThatOfTheColumnsAndTheOrder) {
 // The rows of a batch that have a value, for each input of integers.
 TEST(ArrayFiles, AValueIsFoundInTheBatchThatHasIt) {
   const test::TemporaryFolder folder;
-  const std::string path = folder.write(
-      "a.npz", zip({{"label.npy", labels()}, {"x.npy", plane()}}));
+  const std::string path =
+      folder.write("a.npz", zip({{"label.npy", labels()}, {"x.npy", plane()}}));
   Failure failure;
   const auto held_out = open_data(arrays(path), kInputs, 5, DataUse::held_out, failure);
   ASSERT_TRUE(held_out) << failure.message;

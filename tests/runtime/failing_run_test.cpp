@@ -119,8 +119,7 @@ TEST(FailingRun, ARefusedValueIsFoundInTheData) {
     EXPECT_EQ(result.failure->message, "no row: `" + std::to_string(value) + "`");
     ASSERT_EQ(result.failure->notes.size(), value == 'y' ? 1u : 0u);
     if (value == 'y') {
-      EXPECT_EQ(result.failure->notes[0].text,
-                "the batch has it at byte `40` of `" + path + "`");
+      EXPECT_EQ(result.failure->notes[0].text, "the batch has it at byte `40` of `" + path + "`");
     }
   }
 }

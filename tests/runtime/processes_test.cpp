@@ -234,28 +234,28 @@ TEST(ProcessGroup, ReportsReachRankZero) {
 
 TEST(ProcessGroup, BytesReachRankZeroWholeAndInOrder) {
   const std::string large(20 << 20, 'y');
-  with_ranks(
-      3, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
-        ASSERT_TRUE(group) << failure.message;
-        const std::string own = std::to_string(rank);
-        if (rank != 0) {
-          for (const std::string& each : {own + large, std::string(), own})
-            group->send_bytes(Channel::parameters, each);
-        }
-        for (const std::uint32_t from : {2u, 1u}) {
-          if (rank != 0) continue;
-          constexpr Channel kChannel = Channel::parameters;
-          EXPECT_TRUE(group->receive_bytes(kChannel, from, large.size() + 1) ==
-                      std::to_string(from) + large);
-          EXPECT_EQ(group->receive_bytes(kChannel, from, 0), "");
-          EXPECT_EQ(group->receive_bytes(kChannel, from, 1), std::to_string(from));
-        }
-        EXPECT_EQ(group->any(false), false);
-        EXPECT_EQ(group->any(rank == 2), true);
-        EXPECT_EQ(group->any(rank == 0), true);
-        EXPECT_EQ(group->any(false), false);
-        group->leave();
-      });
+  with_ranks(3,
+             [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
+               ASSERT_TRUE(group) << failure.message;
+               const std::string own = std::to_string(rank);
+               if (rank != 0) {
+                 for (const std::string& each : {own + large, std::string(), own})
+                   group->send_bytes(Channel::parameters, each);
+               }
+               for (const std::uint32_t from : {2u, 1u}) {
+                 if (rank != 0) continue;
+                 constexpr Channel kChannel = Channel::parameters;
+                 EXPECT_TRUE(group->receive_bytes(kChannel, from, large.size() + 1) ==
+                             std::to_string(from) + large);
+                 EXPECT_EQ(group->receive_bytes(kChannel, from, 0), "");
+                 EXPECT_EQ(group->receive_bytes(kChannel, from, 1), std::to_string(from));
+               }
+               EXPECT_EQ(group->any(false), false);
+               EXPECT_EQ(group->any(rank == 2), true);
+               EXPECT_EQ(group->any(rank == 0), true);
+               EXPECT_EQ(group->any(false), false);
+               group->leave();
+             });
 }
 
 /// A thread that writes a checkpoint sends its sums while others send what they have recorded.

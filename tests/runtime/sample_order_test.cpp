@@ -175,7 +175,8 @@ TEST(Replacement, DoesNotDependOnTheBatch) {
     return firsts;
   };
   const auto all = drawn_by(8);
-  for (const std::uint64_t batch : {1u, 4u, 5u, 16u, 400u}) EXPECT_EQ(drawn_by(batch), all) << batch;
+  for (const std::uint64_t batch : {1u, 4u, 5u, 16u, 400u})
+    EXPECT_EQ(drawn_by(batch), all) << batch;
 }
 
 }  // namespace

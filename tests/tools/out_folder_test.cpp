@@ -135,21 +135,22 @@ TEST(OutFolder, LinksInItAreNotFollowed) {
     SCOPED_TRACE(name);
     const TemporaryFolder folder;
     write_trains(folder);
-    const ProcessResult run = shell(
-        folder, "mkdir out mine; echo text >mine/file; ln -s ../mine" +
-                    std::string(name == std::string("run.lock") ? "/file" : "") + " out/" + name +
-                    "; \"$0\" train tiny.pipe --interpret --out out" + further +
-                    "; code=$?; ls mine >&2; cat mine/file >&2; exit $code");
+    const ProcessResult run =
+        shell(folder, "mkdir out mine; echo text >mine/file; ln -s ../mine" +
+                          std::string(name == std::string("run.lock") ? "/file" : "") + " out/" +
+                          name + "; \"$0\" train tiny.pipe --interpret --out out" + further +
+                          "; code=$?; ls mine >&2; cat mine/file >&2; exit $code");
     EXPECT_EQ(run.exit_code, 1);
     EXPECT_THAT(run.err, HasSubstr(error));
     EXPECT_THAT(run.err, testing::EndsWith("file\ntext\n"));
   }
   const TemporaryFolder folder;
   write_trains(folder);
-  const ProcessResult run = shell(
-      folder, "mkdir disk elsewhere; echo text >elsewhere/file; ln -s disk out\n"
-              "ln -s ../elsewhere disk/.step-3.partial\n"
-              "exec \"$0\" train tiny.pipe --interpret --out out");
+  const ProcessResult run =
+      shell(folder,
+            "mkdir disk elsewhere; echo text >elsewhere/file; ln -s disk out\n"
+            "ln -s ../elsewhere disk/.step-3.partial\n"
+            "exec \"$0\" train tiny.pipe --interpret --out out");
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "disk/step-3/manifest.json"));
   EXPECT_EQ(files_in(folder.path() / "elsewhere"), std::set<std::string>{"file"});

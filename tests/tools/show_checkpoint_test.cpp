@@ -190,19 +190,20 @@ TEST(CheckpointMemory, IsPlannedIfTheTrainKeepsCheckpoints) {
          "    steps: 3\n" +
              lines + "}\n"}};
   };
-  const std::string kept = "    checkpoint: every(2)\n";
-  EXPECT_THAT(run_tool({"show", "memory", "kept.pipe", "--format", "json"}, program(kept)).out,
+  const std::string keeps = "    checkpoint: every(2)\n";
+  EXPECT_THAT(run_tool({"show", "memory", "kept.pipe", "--format", "json"}, program(keeps)).out,
               HasSubstr("\"checkpoint_bytes\":4464"));
   EXPECT_THAT(run_tool({"show", "memory", "kept.pipe", "--format", "json"}, program("")).out,
               Not(HasSubstr("checkpoint_bytes")));
-  EXPECT_THAT(run_tool({"show", "memory", "kept.pipe"}, program(kept)).out,
+  EXPECT_THAT(run_tool({"show", "memory", "kept.pipe"}, program(keeps)).out,
               HasSubstr("  checkpoint  "));
   const auto bounded = [&](const std::string& bound, const std::string& lines) {
-    return run_tool({"check", "kept.pipe"}, program(lines + "    require host_memory " + bound + "\n"));
+    return run_tool({"check", "kept.pipe"},
+                    program(lines + "    require host_memory " + bound + "\n"));
   };
-  EXPECT_EQ(bounded("<= 4464", kept).exit_code, 0);
+  EXPECT_EQ(bounded("<= 4464", keeps).exit_code, 0);
   EXPECT_EQ(bounded("<= 0", "").exit_code, 0);
-  const ToolResult refused = bounded("< 4464", kept);
+  const ToolResult refused = bounded("< 4464", keeps);
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.err, HasSubstr("error P4305: `host_memory` is 4.4KiB on rank "));
 }
