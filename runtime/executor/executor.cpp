@@ -52,7 +52,14 @@ struct Executor::Parts {
     if (!data[0]) return false;
     if (evaluates() && !(data[1] = open_held_out(job, failure, options.texts))) return false;
     return device->open(job, options, processes, failure) &&
-           (!peers || good(peers->agree(*device)));
+           (!peers || good(peers->agree(*device, data_facts())));
+  }
+
+  /// The data of this process: samples that another process reads from other files would mix.
+  PeerProcesses::Facts data_facts() const {
+    PeerProcesses::Facts facts = {{"data", data[0]->identity()}};
+    if (data[1]) facts.emplace_back("held-out data", data[1]->identity());
+    return facts;
   }
 
   bool evaluates() const { return job.ranks[0].evaluation != nullptr; }

@@ -17,7 +17,8 @@ constexpr std::uint64_t kMaxTime = std::uint64_t{1} << 53;  // nanoseconds: a hu
 
 }  // namespace
 
-std::optional<Failure> PeerProcesses::agree(const Device& device) {
+std::optional<Failure> PeerProcesses::agree(const Device& device, const Facts& facts) {
+  if (auto differs = group_.agree(facts)) return differs;
   for (const Phase phase : {Phase::training, Phase::evaluation}) {
     if (in_phase(whole_job_.ranks[0], phase).program == nullptr) continue;
     if (auto failure = numbers_.agree(phase, device.reported(phase))) return failure;

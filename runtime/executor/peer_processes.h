@@ -4,7 +4,7 @@
 // 0.
 //
 //   PeerProcesses peers(processes, job);
-//   if (auto failure = peers.agree(device)) ...;              // before the first step
+//   if (auto failure = peers.agree(device, facts)) ...;       // before the first step
 //   while (peers.group().begin_step() == ProcessGroup::Begin::yes) ...;
 //   peers.send(phase, step, device.reports(0));               // when a step has ended here
 //   if (peers.take(phase, step)) use(peers.slots(phase));    // on rank 0: all reports of the others have arrived
@@ -15,7 +15,9 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/device/device.h"
@@ -35,9 +37,10 @@ class PeerProcesses {
   /// The ranks of all processes.
   std::span<const PiperJobRank> ranks() const { return {whole_job_.ranks, whole_job_.num_ranks}; }
 
-  /// Agrees on which process sends which numbers of a step. A failure of the run if not all
-  /// processes take part.
-  std::optional<Failure> agree(const Device& device);
+  using Facts = std::vector<std::pair<std::string, std::string>>;  // names and values
+  /// Compares facts with those of rank 0 (kProgramsDiffer), and agrees on which process sends which
+  /// numbers of a step. A failure of the run if not all processes take part.
+  std::optional<Failure> agree(const Device& device, const Facts& facts);
   /// `step`: of the run. Only rank 0 waits.
   void send(Phase phase, std::uint64_t step, const ReportSlots& slots) {
     numbers_.send(phase, steps_before_ + step, step, slots);

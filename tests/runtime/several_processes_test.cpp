@@ -6,9 +6,12 @@
 #include <map>
 #include <mutex>
 
+#include "runtime/checkpoint/checkpoint_files.h"
+#include "runtime/checkpoint/checkpoint_writer.h"
 #include "runtime/transport/local.h"
 #include "tests/runtime/joined_ranks.h"
 #include "tests/runtime/sample_jobs.h"
+#include "tests/support/temporary_folder.h"
 
 namespace piper::runtime {
 namespace {
@@ -133,6 +136,54 @@ TEST(SeveralProcesses, RankZeroHasTheNumbersOfAll) {
       EXPECT_TRUE(process.executor.recorded().empty());
     }
     process.group.leave();
+  });
+}
+
+/// The writer's thread sends checksums while the end of a run collects what was recorded.
+TEST(SeveralProcesses, RecordsAndChecksumsDoNotMix) {
+  const test::TemporaryFolder folder;
+  constexpr std::uint64_t kCheckpoints = 20;
+  with_processes([&](Process& process) {
+    CheckpointWriter writer(process.executor.state_memory(),
+                            {.out_folder = folder.path(), .run = {.batch = 1, .train = "drawn"}});
+    for (std::uint64_t i = 0; i < kCheckpoints; ++i) {
+      EXPECT_FALSE(writer.save(process.executor.next_step()));
+      const RunResult result =
+          process.executor.run(Phase::training, 2, [](const StepRecord&) { return std::nullopt; });
+      EXPECT_EQ(result.ended, Ended::finished) << describe(result.failure.value_or(Failure()));
+      EXPECT_EQ(process.executor.recorded().size(), process.rank == 0 ? 2u : 0u);
+    }
+    EXPECT_FALSE(writer.finish());
+    process.group.leave();
+  });
+  EXPECT_EQ(complete_steps(folder.path()).size(), kCheckpoints);
+}
+
+TEST(SeveralProcesses, ReadTheSameData) {
+  const test::TemporaryFolder folder;
+  const std::string paths[] = {folder.write("a", std::string(40, 'x')),
+                               folder.write("b", std::string(40, 'y'))};
+  Between between;
+  with_ranks(2, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& apart) {
+    ASSERT_TRUE(group) << apart.message;
+    HandJob job(2);
+    add_pipeline(job);
+    PiperData& data = job.tables().data;
+    data.kind = PIPER_BYTES;
+    data.path = paths[rank].c_str();
+    data.batch = 2;
+    data.seq = 8;
+    const PiperJob& whole = job.finish();
+    PiperJob own = whole;
+    own.ranks += rank;
+    own.num_ranks = 1;
+    Failure failure;
+    EXPECT_FALSE(Executor::create(own, make_cpu_device({.transport = between.transport()}), {},
+                                  failure, {group.get(), &whole}));
+    EXPECT_EQ(failure.code, kProgramsDiffer);
+    EXPECT_TRUE(
+        failure.message.starts_with("rank 1 has other data than rank 0: `bytes, windows of 8"))
+        << failure.message;
   });
 }
 
