@@ -62,9 +62,9 @@ class Stall {
   bool turn(double& plain, double& with_one, double& copied) {
     plain = measure([&] { run(); }).wall;
     with_one = measure([&] {
-             copied = measure([&] { keep(writer_->save(job_->executor->next_step())); }).wall;
-             run();
-           }).wall;
+                 copied = measure([&] { keep(writer_->save(job_->executor->next_step())); }).wall;
+                 run();
+               }).wall;
     keep(writer_->finish());
     return error.empty();
   }

@@ -173,13 +173,13 @@ TEST(SeveralProcesses, ReadTheSameData) {
     data.path = paths[rank].c_str();
     data.batch = 2;
     data.seq = 8;
-    const PiperJob& whole = job.finish();
-    PiperJob own = whole;
-    own.ranks += rank;
-    own.num_ranks = 1;
+    const PiperJob& all_ranks = job.finish();
+    PiperJob one_rank = all_ranks;
+    one_rank.ranks += rank;
+    one_rank.num_ranks = 1;
     Failure failure;
-    EXPECT_FALSE(Executor::create(own, make_cpu_device({.transport = between.transport()}), {},
-                                  failure, {group.get(), &whole}));
+    EXPECT_FALSE(Executor::create(one_rank, make_cpu_device({.transport = between.transport()}), {},
+                                  failure, {group.get(), &all_ranks}));
     EXPECT_EQ(failure.code, kProgramsDiffer);
     EXPECT_TRUE(
         failure.message.starts_with("rank 1 has other data than rank 0: `bytes, windows of 8"))

@@ -429,6 +429,53 @@ TEST(Tokens, WindowsAreThoseOfTheText) {
   }
 }
 
+// Held-out tokens of every format are read once, in order, and the last batch is short.
+TEST(Tokens, HeldOutWindowsAreThoseOfTheTextInOrder) {
+  const test::TemporaryFolder folder;
+  std::string u8, u16;
+  std::vector<std::int64_t> text;
+  for (int i = 0; i < 200; ++i) {
+    text.push_back(i % 251);
+    u8 += static_cast<char>(i % 251);
+    u16 += ids<std::uint16_t>({static_cast<std::uint16_t>(i % 251)});
+  }
+  folder.write("idx.bin", u16);
+  folder.write("parts/a.npy", npy("|u1", "(70,)", u8.substr(0, 70)));
+  folder.write("parts/b.npy", npy("<u2", "(130,)", u16.substr(140)));
+  struct Row {
+    std::string path;
+    std::uint32_t type = PIPER_TOKENS_BY_FILE;
+  };
+  for (const Row& row :
+       {Row{folder.write("raw.bin", u16)}, Row{folder.write("raw.u8", u8), PIPER_TOKENS_U8},
+        Row{folder.write("a.npy", npy("<u2", "(200,)", u16))},
+        Row{folder.write("llm.bin", test::llm_c(20240520, 1, 200, u16))},
+        Row{folder.write("idx.idx",
+                         test::megatron_index(8, {50, 0, 149, 1}, {0, 100, 100, 398}, {0, 2, 4}))},
+        Row{folder.path() / "parts"}}) {
+    SCOPED_TRACE(row.path);
+    const PiperInput input{
+        .name = "tokens", .dtype = PIPER_I64, .num_dims = 2, .dims = kDims, .sample_dim = 0};
+    PiperData data = source(PIPER_TOKENS, row.path, PIPER_EPOCH);
+    data.token_type = row.type;
+    Failure failure;
+    const auto held_out = open_data(data, std::span(&input, 1), 5, DataUse::held_out, failure);
+    ASSERT_TRUE(held_out) << failure.message;
+    const Batches batches = held_out->batches();
+    EXPECT_EQ(batches.samples, 12u) << "199 tokens have a next one: 12 windows of 16";
+    EXPECT_EQ(batches.taken, 2u);
+    EXPECT_EQ(batches.samples_of(1), 4u);
+    std::vector<std::int64_t> read;
+    for (std::uint64_t step = 0; step < batches.taken; ++step) {
+      std::vector<std::int64_t> batch(8 * 16);
+      ASSERT_FALSE(held_out->load(0, step, 0, 8, batch.data()));
+      read.insert(read.end(), batch.begin(),
+                  batch.begin() + static_cast<std::ptrdiff_t>(16 * batches.samples_of(step)));
+    }
+    EXPECT_EQ(read, std::vector<std::int64_t>(text.begin(), text.begin() + 12 * 16));
+  }
+}
+
 // A value that no table has is named with its place, in training and held out.
 TEST(Tokens, AValueIsFoundInTheBatchThatHasIt) {
   const test::TemporaryFolder folder;
