@@ -508,7 +508,9 @@ TEST(Tokens, AValueIsFoundInTheBatchThatHasIt) {
       std::vector<std::int64_t> ids(8 * 16);
       ASSERT_FALSE(training->load(0, step, 0, 8, ids.data()));
       const bool has = std::find(ids.begin(), ids.end(), 7) != ids.end();
-      if (has) EXPECT_EQ(training->places_of(7, step), row.place);
+      if (has) {
+        EXPECT_EQ(training->places_of(7, step), row.place);
+      }
     }
   }
 }
