@@ -95,14 +95,15 @@ TEST(FailingRun, ARefusedValueIsFoundInTheData) {
   const PiperInput input{
       .name = "tokens", .dtype = PIPER_I64, .num_dims = 2, .dims = kDims, .sample_dim = 0};
   for (const std::int64_t value : {'y', 'z'}) {
-    HandJob job(1);
+    HandJob job(2);
+    add_pipeline(job);
     PiperData& data = job.tables().data;
     data.kind = PIPER_BYTES;
     data.path = path.c_str();
     data.batch = 2;
     data.seq = 8;
     data.sampling = PIPER_EPOCH;
-    job.rank(0).compute("reads", {}, [value](Step& step) {
+    job.rank(1).compute("reads", {}, [value](Step& step) {
       std::int64_t tokens[16];
       if (step.api->load(step.rank, step.action, 0, 0, 2, tokens) != 0) return 1;
       const bool has = std::find(tokens, tokens + 16, 'y') != tokens + 16;
@@ -111,10 +112,7 @@ TEST(FailingRun, ARefusedValueIsFoundInTheData) {
     job.finish();
     job.tables().num_inputs = 1;
     job.tables().inputs = &input;
-    Failure failure;
-    const auto executor = Executor::create(job.tables(), {}, failure);
-    ASSERT_TRUE(executor) << failure.message;
-    const RunResult result = executor->run(Phase::training, 20);
+    const RunResult result = create(job.tables())->run(Phase::training, 1000);
     ASSERT_TRUE(result.failure);
     EXPECT_EQ(result.failure->message, "no row: `" + std::to_string(value) + "`");
     ASSERT_EQ(result.failure->notes.size(), value == 'y' ? 1u : 0u);
