@@ -1,24 +1,10 @@
 #include "backend/reference/rank_memory.h"
 
-#include <algorithm>
-#include <cstring>
-#include <new>
 #include <utility>
 
 #include "ir/alignment.h"
 
 namespace piper::backend {
-
-void FreeAligned::operator()(unsigned char* memory) const {
-  ::operator delete[](memory, std::align_val_t(64));
-}
-
-Memory allocate(std::int64_t bytes) {
-  const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 64));
-  Memory memory(static_cast<unsigned char*>(::operator new[](size, std::align_val_t(64))));
-  std::memset(memory.get(), 0, size);
-  return memory;
-}
 
 RankMemory::RankMemory(const dag::Dag& dag_in) : dag(dag_in), world(dag_in.mesh.devices()) {
   for (std::uint64_t r = 0; r < world; ++r) coordinates.push_back(coordinates_of(dag.mesh, r));

@@ -3,23 +3,16 @@
 // separate memory. Used by `sequential_run.cpp` alone.
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "backend/device_program/abi_types.h"
+#include "backend/memory.h"
 #include "ir/dag/bucket_layout.h"
 #include "ir/dag/dag.h"
 #include "runtime/abi.h"
 
 namespace piper::backend {
-
-struct FreeAligned {
-  void operator()(unsigned char* memory) const;
-};
-/// Aligned to 64 bytes, initially zero.
-using Memory = std::unique_ptr<unsigned char[], FreeAligned>;
-Memory allocate(std::int64_t bytes);
 
 struct RankMemory {
   const dag::Dag& dag;
