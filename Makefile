@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 .PHONY: help setup test-setup build test test-gpu bench-gpu gpu-bundle test-editors demo bench asan asan-quick tsan format lint clean
 
 help:
-	@echo "make demo    set up, build, train a small GPT on four local devices, compare with one device"
+	@echo "make demo    set up, build, train a small GPT on four local devices, compare with one device, let it write"
 	@echo "make test    set up, build, run every test"
 	@echo "make test-gpu  the tests of the runtime on CUDA that need a GPU; without one they are skipped"
 	@echo "make bench-gpu  programs on a GPU, beside PyTorch and copies of memory; without one it reports the missing parts"
@@ -84,6 +84,8 @@ demo: build
 	@python3 examples/gpt/make_corpus.py "$$(python3 .deps/fetch_wheels.py --path)/torch/include" build/demo
 	@build/release/piper train examples/gpt/gpt.pipe -D corpus=build/demo/train.txt -D held_out=build/demo/held_out.txt --out build/demo/run
 	@build/release/piper train examples/gpt/gpt.pipe -D corpus=build/demo/train.txt -D held_out=build/demo/held_out.txt --reference
+	@build/release/piper sample examples/gpt/gpt.pipe -D corpus=build/demo/train.txt -D held_out=build/demo/held_out.txt --from build/demo/run --prompt "// Returns " --tokens 110 --temperature 0.6 --top-p 0.9 --seed 1
+	@echo
 
 bench: build
 	@$(call ninja,release,piper_bench)

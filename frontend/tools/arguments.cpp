@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
-#include "frontend/tools/environment.h"
+#include "frontend/tools/prompt.h"
 #include "frontend/views/comparison.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -15,9 +16,9 @@ constexpr std::uint32_t kSimulates =
     bit(Command::show) | bit(Command::simulate) | bit(Command::compare);
 constexpr std::uint32_t kOnInput = bit(Command::check) | kSimulates | bit(Command::train) |
                                    bit(Command::build) | bit(Command::export_weights);
-constexpr std::uint32_t kAll = kOnInput | bit(Command::explain) | bit(Command::fmt) |
-                               bit(Command::repl) | bit(Command::lsp) | bit(Command::completion) |
-                               bit(Command::doctor) | bit(Command::help);
+constexpr std::uint32_t kAll = kOnInput | bit(Command::sample) | bit(Command::explain) |
+                               bit(Command::fmt) | bit(Command::repl) | bit(Command::lsp) |
+                               bit(Command::completion) | bit(Command::doctor) | bit(Command::help);
 
 constexpr const char* kAnyInput =
     "IN is a .pipe file, a .pir file, or a schedule of the standard library:\n"
@@ -79,6 +80,15 @@ constexpr CommandRow kCommands[] = {
      "FILE is a .pipe file; NAME is needed when it has several trains. On several GPUs one process each, by torchrun, mpirun, srun, or by hand:\n"
      "  torchrun --nproc-per-node 4 --no-python piper train FILE --device cuda\n"
      "  RANK=0 WORLD_SIZE=4 LOCAL_RANK=0 MASTER_ADDR=node1 MASTER_PORT=29500 piper train FILE --device cuda\n"},
+    {Command::sample, "sample", "piper sample FILE [NAME] --from RUN --prompt TEXT", 1, 2,
+     "write a text with a language model, from a checkpoint or from first values",
+     "Writes the prompt and the tokens that the model of a train draws after it, one by one, on one CPU, whatever the mesh and the schedule of the\n"
+     "train. A token reads the keys and values of the tokens before from a cache. The text ends with the last position of the model. The same seed\n"
+     "draws the same tokens. A train on `bytes(...)` takes texts and gives bytes: on a terminal bytes that are no UTF-8 are shown as U+FFFD. Any\n"
+     "other takes --prompt-ids and gives numbers.",
+     "FILE is a .pipe file with the model of the checkpoint; NAME is needed when it has several trains. RUN is the folder of `train --out` (its latest\n"
+     "checkpoint), RUN:STEP, or a folder RUN/step-N.\n"
+     "  piper sample gpt.pipe --from run --prompt 'class ' --temperature 0.8 --top-p 0.9 --seed 1\n"},
     {Command::build, "build", "piper build FILE [NAME] -o DIR", 1, 2,
      "write the generated sources of each role",
      "Writes one C++ file per role with the two headers that they include, and tables of kernels, library calls, bytes and matrix products. Each shape of\n"
@@ -131,10 +141,10 @@ constexpr CommandRow kCommands[] = {
 constexpr OptionRow kOptions[] = {
     {"-D", "NAME=VALUE", "",
      "replace a param of the file, or give a parameter of a library schedule",
-     kOnInput | bit(Command::explain)},
+     kOnInput | bit(Command::sample) | bit(Command::explain)},
     {"--format", "FORMAT", "text", "text or json",
-     (kOnInput & ~bit(Command::show) & ~bit(Command::compare)) | bit(Command::explain) |
-         bit(Command::doctor)},
+     (kOnInput & ~bit(Command::show) & ~bit(Command::compare)) | bit(Command::sample) |
+         bit(Command::explain) | bit(Command::doctor)},
     {"--format", "FORMAT", "text", "text, json, or html: their timelines on one page",
      bit(Command::compare)},
     {"--format", "FORMAT", "text",
@@ -212,6 +222,22 @@ constexpr OptionRow kOptions[] = {
      bit(Command::train)},
     {"--interpret", "", "", "interpret the device programs instead of compiling them",
      bit(Command::train)},
+    {"--from", "DIR[:STEP]", "the first values of the train",
+     "the weights: a checkpoint of a run, its latest or that of a step", bit(Command::sample)},
+    {"--prompt", "TEXT", "", "the beginning of the text", bit(Command::sample)},
+    {"--prompt-file", "FILE", "", "a file with the beginning, or - for standard input",
+     bit(Command::sample)},
+    {"--prompt-ids", "IDS", "",
+     "the beginning as numbers of tokens, such as 1,2,3: the text is numbers, too",
+     bit(Command::sample)},
+    {"--tokens", "N", "200", "number of drawn tokens", bit(Command::sample)},
+    {"--temperature", "X", "0.8", "logits are divided by it; 0 takes the most probable token",
+     bit(Command::sample)},
+    {"--top-k", "K", "all", "draws from the K most probable tokens", bit(Command::sample)},
+    {"--top-p", "P", "1", "draws from the most probable tokens whose probabilities sum to P",
+     bit(Command::sample)},
+    {"--seed", "N", "0", "another seed draws other tokens", bit(Command::sample)},
+    {"--threads", "N", "1", "threads inside a matrix product", bit(Command::sample)},
     {"--check", "", "", "list the files that differ instead of writing them", bit(Command::fmt)},
     {"--script", "FILE", "", "answer the lines of a file, each after its prompt",
      bit(Command::repl)},
@@ -225,6 +251,15 @@ std::optional<std::uint64_t> parse_count(const std::string& text) {
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || rest != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+/// A number from `lowest` to `highest`.
+std::optional<double> parse_number(const std::string& text, double lowest, double highest) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool legal = error == std::errc() && end == text.data() + text.size() && value >= lowest &&
+                     value <= highest;
+  return legal ? std::optional(value) : std::nullopt;
 }
 
 bool one_of(const std::string& word, std::initializer_list<const char*> words) {
@@ -303,6 +338,22 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     if (!one_of(value, {"f64", "f32", "bf16", "f16"}))
       return "`--dtype " + value + "` is no type: write `f64`, `f32`, `bf16` or `f16`";
     arguments.dtype = value;
+  } else if (name == "--from") {
+    arguments.from = value;
+  } else if (name == "--prompt") {
+    arguments.prompt = value;
+  } else if (name == "--prompt-file") {
+    arguments.prompt_file = value;
+  } else if (name == "--prompt-ids") {
+    if (!parse_ids(value))
+      return "`--prompt-ids " + value + "` is no list of tokens: write `--prompt-ids 1,2,3`";
+    arguments.prompt_ids = value;
+  } else if (name == "--temperature") {
+    arguments.temperature = parse_number(value, 0, std::numeric_limits<double>::max());
+    if (!arguments.temperature) return "`--temperature " + value + "` is no number from 0 up";
+  } else if (name == "--top-p") {
+    arguments.top_p = parse_number(value, std::numeric_limits<double>::min(), 1);
+    if (!arguments.top_p) return "`--top-p " + value + "` is no number above 0 and up to 1";
   } else if (name == "--script") {
     arguments.script = value;
   } else if (name == "--trace") {
@@ -328,6 +379,12 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     if (!count) return "`" + name + " " + value + "` is no whole number";
     if (name == "-n") arguments.ranks = count;
     if (name == "--steps") arguments.steps = count;
+    if (name == "--tokens") arguments.tokens = count;
+    if (name == "--seed") arguments.seed = count;
+    if (name == "--top-k") {
+      if (*count == 0) return "`--top-k 0` leaves no token: write a number from 1 up";
+      arguments.top_k = count;
+    }
     if (name == "--threads") {
       if (*count == 0 || *count > 1024) return "`--threads " + value + "` is outside 1 to 1024";
       arguments.threads = count;
@@ -365,6 +422,12 @@ std::string wrong_use(const CommandRow& command, const Arguments& arguments) {
   if (arguments.command == Command::export_weights && arguments.output.empty())
     return "`export` needs a file or a folder to write to: write `" + std::string(command.usage) +
            "`";
+  const int prompts = int(arguments.prompt.has_value()) + int(!arguments.prompt_file.empty()) +
+                      int(!arguments.prompt_ids.empty());
+  if (arguments.command == Command::sample && prompts != 1)
+    return std::string(prompts == 0 ? "`sample` needs the beginning of a text"
+                                    : "a text has one beginning") +
+           ": write one of `--prompt TEXT`, `--prompt-file FILE` and `--prompt-ids 1,2,3`";
   if (arguments.steps == 0 && !(arguments.trace + arguments.profile).empty())
     return "`--trace` and `--profile` record a step: leave out `--steps 0`";
   if (!arguments.only.empty() && arguments.resume.empty())
@@ -393,8 +456,6 @@ std::string wrong_use(const CommandRow& command, const Arguments& arguments) {
   }
   return {};
 }
-
-const CommandRow& row_of(Command command) { return kCommands[static_cast<unsigned>(command)]; }
 
 /// The row of a command; null after setting `error`.
 const CommandRow* find_command(const std::string& word, std::string& error) {
@@ -501,48 +562,6 @@ bool parse_arguments(std::span<const std::string> words, Arguments& arguments, s
   }
   if (!arguments.help) error = wrong_use(*command, arguments);
   return error.empty();
-}
-
-std::string help_text(std::optional<Command> command) {
-  // A row of two columns; a long first one gets a line of its own.
-  const auto row = [](const std::string& head, std::size_t width, const std::string& text) {
-    std::string line = "  " + head;
-    if (line.size() + 2 > width) return line + "\n" + std::string(width, ' ') + text + "\n";
-    line.resize(width, ' ');
-    return line + text + "\n";
-  };
-  std::string text;
-  if (command && *command != Command::help) {
-    const CommandRow& shown = row_of(*command);
-    text = "usage: " + std::string(shown.usage) + " [OPTIONS]\n\n" + shown.details + "\n\n" +
-           shown.input + (shown.input[0] ? "\n" : "") + "Options:\n";
-    for (const OptionRow& option : kOptions) {
-      if (!(option.commands & bit(*command))) continue;
-      const std::string initial = option.initial[0] ? " [" + std::string(option.initial) + "]" : "";
-      text +=
-          row(std::string(option.name) + (option.value[0] ? " " + std::string(option.value) : ""),
-              24, option.summary + initial);
-    }
-    const std::vector<runtime::OptionRow> variables =
-        *command == Command::train  ? environment_variables()
-        : *command == Command::repl ? session_variables()
-                                    : std::vector<runtime::OptionRow>();
-    if (!variables.empty()) {
-      text += "\nEnvironment:\n";
-      for (const runtime::OptionRow& option : variables) {
-        text += row(std::string(option.name) + "=" + option.type, 36,
-                    std::string(option.meaning) + " [" + option.initial + "]");
-      }
-    }
-  } else {
-    text =
-        "piper: a compiler and runtime for distributed training\n\nusage: piper COMMAND [ARGUMENTS] [OPTIONS]\n\nCommands:\n";
-    for (const CommandRow& shown : kCommands) text += row(shown.name, 12, shown.summary);
-    text +=
-        "\n`piper COMMAND --help` shows the arguments and options of a command, `piper --version` the version.\n";
-  }
-  return text +
-         "\nExit codes: 0 clean, 1 diagnostics or a failed run, 2 wrong usage, 130 interrupted.\n";
 }
 
 }  // namespace piper::tools

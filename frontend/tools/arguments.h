@@ -22,6 +22,7 @@ enum class Command : std::uint8_t {
   simulate,
   compare,
   train,
+  sample,
   build,
   export_weights,
   explain,
@@ -64,6 +65,13 @@ struct Arguments {
   bool check = false;                            // --check
   bool help = false;                             // --help
   bool version = false;                          // --version
+  std::string from;                              // --from
+  std::optional<std::string> prompt;             // --prompt
+  std::string prompt_file, prompt_ids;           // --prompt-file, --prompt-ids
+  std::optional<std::uint64_t> tokens;           // --tokens
+  std::optional<double> temperature, top_p;      // --temperature, --top-p
+  std::optional<std::uint64_t> top_k;            // --top-k
+  std::optional<std::uint64_t> seed;             // --seed
 };
 
 struct CommandRow {
@@ -91,7 +99,7 @@ std::span<const OptionRow> option_rows();
 bool parse_arguments(std::span<const std::string> words, Arguments& arguments, std::string& error);
 
 /// The text of `piper --help`, or of `piper COMMAND --help`; `train` lists the environment of the
-/// runtime too.
+/// runtime too. In help_text.cpp.
 std::string help_text(std::optional<Command> command);
 
 }  // namespace piper::tools

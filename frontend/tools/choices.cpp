@@ -46,6 +46,7 @@ WordKind word_kind(Command command) {
     case Command::compare:
     case Command::build: return WordKind::input;
     case Command::train:
+    case Command::sample:
     case Command::export_weights:
     case Command::fmt: return WordKind::program;
     case Command::explain: return WordKind::schedule_or_code;

@@ -13,6 +13,7 @@ int run_simulate(Console& console, const Arguments& arguments);
 int run_compare(Console& console, const Arguments& arguments);
 int run_train(Console& console, const Arguments& arguments);
 int run_build(Console& console, const Arguments& arguments);
+int run_sample(Console& console, const Arguments& arguments);
 int run_export(Console& console, const Arguments& arguments);
 int run_explain(Console& console, const Arguments& arguments);
 int run_completion(Console& console, const Arguments& arguments);

@@ -35,6 +35,7 @@ int run_command(std::span<const std::string> words, Console& console) {
     case Command::compare: return run_compare(console, arguments);
     case Command::train: return run_train(console, arguments);
     case Command::build: return run_build(console, arguments);
+    case Command::sample: return run_sample(console, arguments);
     case Command::export_weights: return run_export(console, arguments);
     case Command::explain: return run_explain(console, arguments);
     case Command::fmt: return run_fmt(console, arguments);

@@ -6,6 +6,7 @@
 //   if (auto failure = load_weights(model->memory(), *files, map)) ...;
 //   export_weights(weights_of(model->memory()), map, ...);
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -37,6 +38,10 @@ class WholeParameters {
 
   /// One local rank. This must outlive it.
   StateMemory memory();
+  /// The values of a parameter, by its position: row-major, aligned to 64 bytes.
+  const unsigned char* values(std::size_t parameter) const {
+    return arena_ + params_[parameter].offset;
+  }
 
  private:
   explicit WholeParameters(std::vector<InitialisedParameter> parameters);
