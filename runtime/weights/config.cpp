@@ -56,26 +56,78 @@ std::string value_text(const JsonValue& value) {
 
 /// The path of the `config.json`; empty if the files have none.
 std::string config_path(const WeightFiles& files) {
-  if (files.is_folder()) return files.path() + "/config.json";
   const std::size_t slash = files.path().rfind('/');
-  const std::string name =
-                        slash == std::string::npos ? files.path() : files.path().substr(slash + 1),
-                    beside = (slash == std::string::npos ? "" : files.path().substr(0, slash + 1)) +
-                             "config.json";
+  const std::string folder = slash == std::string::npos ? "" : files.path().substr(0, slash + 1),
+                    name = files.path().substr(folder.size());
+  if (!files.is_folder() && name != "model.safetensors") return {};
+  const std::string path =
+      files.is_folder() ? files.path() + "/config.json" : folder + "config.json";
   struct stat status{};
-  return name == "model.safetensors" && stat(beside.c_str(), &status) == 0 ? beside : std::string();
+  // A link that leads nowhere is one that cannot be read.
+  return lstat(path.c_str(), &status) == 0 ? path : std::string();
+}
+
+/// A member of the config, or of an object in it.
+const JsonValue* find(const JsonValue& config, std::string_view key) {
+  if (const JsonValue* const found = config.find(key)) return found;
+  for (const JsonMember& member : *config.as_object()) {
+    if (const JsonValue* const found = member.value.find(key)) return found;
+  }
+  return nullptr;
+}
+
+/// Members of a config that change the values of a model in a way that no operation of Piper has,
+/// unless they have this value or are null.
+struct Feature {
+  const char* object;  // the member that has it; null: any, or the config itself
+  const char* key;
+  const char* plain;  // JSON
+  const char* meaning;
+};
+constexpr Feature kFeatures[] = {
+    {nullptr, "rope_type", "\"default\"", "scaled rotary positions"},
+    {"rope_scaling", "type", "\"default\"", "scaled rotary positions"},
+    {nullptr, "partial_rotary_factor", "1", "rotary positions of a part of the width"},
+    {nullptr, "sliding_window", "null", "attention to a window of positions"},
+};
+
+/// Whether a file says that it has no windows, whatever their size.
+bool is_switched_off(const JsonValue& config, std::string_view key) {
+  const JsonValue* const used = config.find("use_" + std::string(key));
+  return used != nullptr && used->as_bool() == false;
+}
+
+/// Adds the features of a config, except those that a fact of the map has compared.
+void add_features(const JsonValue& config, std::span<const ConfigFact> facts,
+                  std::vector<std::string>& differences) {
+  for (const Feature& feature : kFeatures) {
+    const bool stated = std::any_of(facts.begin(), facts.end(), [&](const ConfigFact& fact) {
+      return fact.key == feature.key;
+    });
+    const JsonValue* const object =
+        feature.object == nullptr ? nullptr : config.find(feature.object);
+    const JsonValue* found = nullptr;
+    if (feature.object == nullptr) found = find(config, feature.key);
+    if (object != nullptr) found = object->find(feature.key);
+    std::string reason;
+    if (stated || found == nullptr || found->is_null() || is_switched_off(config, feature.key) ||
+        equal(*parse_json(feature.plain, reason), *found))
+      continue;
+    differences.push_back(shown_name(feature.key) + " of its `config.json` is " +
+                          value_text(*found) + ", and Piper does not have " + feature.meaning);
+  }
 }
 
 }  // namespace
 
 std::optional<std::vector<std::string>> compare_config(const WeightFiles& files,
                                                        std::span<const ConfigFact> facts,
-                                                       std::vector<std::string>& unchecked,
-                                                       Failure& failure) {
+                                                       WeightsReport& report, Failure& failure) {
   std::vector<std::string> differences;
   const std::string path = config_path(files);
+  report.has_config = !path.empty();
   if (path.empty()) {
-    for (const ConfigFact& fact : facts) unchecked.push_back(fact.key);
+    for (const ConfigFact& fact : facts) report.unchecked.push_back(fact.key);
     return differences;
   }
   std::string reason;
@@ -94,17 +146,16 @@ std::optional<std::vector<std::string>> compare_config(const WeightFiles& files,
       failure = {.code = kBadJob, .message = "the fact " + shown_name(fact.key) + " is no JSON"};
       return std::nullopt;
     }
-    const JsonValue* const found = config->find(fact.key);
-    if (found == nullptr && wanted->is_null()) continue;
+    const JsonValue* const found = find(*config, fact.key);
     if (found == nullptr) {
-      differences.push_back("its `config.json` has no " + shown_name(fact.key) +
-                            ", and that of this model is " + value_text(*wanted));
+      if (!wanted->is_null()) report.unchecked.push_back(fact.key);
     } else if (!equal(*wanted, *found)) {
       differences.push_back(shown_name(fact.key) + " of its `config.json` is " +
                             value_text(*found) + ", and that of this model is " +
                             value_text(*wanted));
     }
   }
+  add_features(*config, facts, differences);
   return differences;
 }
 

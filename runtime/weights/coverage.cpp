@@ -1,10 +1,9 @@
-#include <algorithm>
-#include <map>
-#include <string_view>
-#include <utility>
-#include <vector>
+#include "runtime/weights/coverage.h"
 
-#include "runtime/weights/export_weights.h"
+#include <algorithm>
+#include <utility>
+
+#include "runtime/weights/weight_files.h"
 
 namespace piper::runtime {
 namespace {
@@ -27,76 +26,53 @@ void for_each_position(const StridedCopy& box, const Use& use) {
   }
 }
 
-Failure incomplete(const std::string& tensor, const std::string& reason) {
-  return {.code = kMapIncomplete,
-          .message = "the names do not fill " + shown_name(tensor) + " exactly once: " + reason,
-          .hint = "name a parameter for each of its elements, and one alone"};
-}
-
-class TensorCoverage {
- public:
-  TensorCoverage(const std::string& tensor, std::uint64_t elements)
-      : tensor_(tensor), elements_(elements) {}
-
-  void add(const MappedWeight& weight) { weights_.push_back(&weight); }
-
-  std::optional<Failure> check() {
-    // A parameter under another name, and as it is.
-    if (weights_.size() == 1) {
-      StridedCopy copy = parameter_to_tensor(*weights_[0]);
-      sort_by_source(copy);
-      const bool one_run = copy.axes.empty() || (copy.axes.size() == 1 && copy.axes[0].to == 1);
-      if (one_run && copy.to == 0 && copy.elements() == elements_) return std::nullopt;
-    }
-    for (std::uint64_t begin = 0; begin < elements_; begin += kWindow) {
-      if (auto failure = check(begin, std::min(begin + kWindow, elements_))) return failure;
-    }
-    return std::nullopt;
-  }
-
- private:
-  std::optional<Failure> check(std::uint64_t begin, std::uint64_t end) {
-    filled_.assign(end - begin, false);
-    std::optional<Failure> failure;
-    for (const MappedWeight* const weight : weights_) {
-      for_boxes_within(parameter_to_tensor(*weight), begin, end, [&](const StridedCopy& box) {
-        for_each_position(box, [&](std::uint64_t position) {
-          if (filled_[position - begin] && !failure)
-            failure = incomplete(tensor_, "its element `" + std::to_string(position) + "` is in " +
-                                              shown_name(weight->parameter) +
-                                              " and in another place, too");
-          filled_[position - begin] = true;
-        });
-      });
-      if (failure) return failure;
-    }
-    const auto empty = std::find(filled_.begin(), filled_.end(), false);
-    if (empty == filled_.end()) return std::nullopt;
-    return incomplete(
-        tensor_, "its element `" +
-                     std::to_string(begin + static_cast<std::uint64_t>(empty - filled_.begin())) +
-                     "` is in no parameter");
-  }
-
-  const std::string tensor_;
-  const std::uint64_t elements_;
-  std::vector<const MappedWeight*> weights_;
-  std::vector<bool> filled_;
-};
-
 }  // namespace
 
-std::optional<Failure> check_coverage(const WeightMap& map) {
-  std::map<std::string_view, TensorCoverage> tensors;
-  for (const MappedWeight& weight : map.weights) {
-    std::uint64_t elements = 1;
-    for (const std::int64_t dim : weight.tensor_dims) elements *= static_cast<std::uint64_t>(dim);
-    tensors.try_emplace(weight.tensor, weight.tensor, elements).first->second.add(weight);
+void Coverage::add(StridedCopy copy, std::string_view owner) {
+  parts_.push_back({std::move(copy), owner});
+}
+
+bool Coverage::is_one_permutation() const {
+  if (parts_.size() != 1 || parts_[0].copy.to != 0) return false;
+  std::vector<StridedAxis> axes = parts_[0].copy.axes;
+  std::erase_if(axes, [](const StridedAxis& axis) { return axis.extent == 1; });
+  std::sort(axes.begin(), axes.end(),
+            [](const StridedAxis& a, const StridedAxis& b) { return a.to < b.to; });
+  std::uint64_t distance = 1;
+  for (const StridedAxis& axis : axes) {
+    if (axis.to != distance) return false;
+    distance *= axis.extent;
   }
-  for (auto& [name, tensor] : tensors) {
-    if (auto failure = tensor.check()) return failure;
+  return distance == elements_;
+}
+
+std::optional<std::string> Coverage::fault() {
+  if (is_one_permutation()) return std::nullopt;
+  for (std::uint64_t begin = 0; begin < elements_; begin += kWindow) {
+    if (auto found = fault(begin, std::min(begin + kWindow, elements_))) return found;
   }
   return std::nullopt;
+}
+
+std::optional<std::string> Coverage::fault(std::uint64_t begin, std::uint64_t end) {
+  filled_.assign(end - begin, false);
+  std::optional<std::string> found;
+  for (const Part& part : parts_) {
+    for_boxes_within(part.copy, begin, end, [&](const StridedCopy& box) {
+      for_each_position(box, [&](std::uint64_t position) {
+        if (filled_[position - begin] && !found)
+          found = "its element `" + std::to_string(position) + "` is in " + shown_name(part.owner) +
+                  " and in another place, too";
+        filled_[position - begin] = true;
+      });
+    });
+    if (found) return found;
+  }
+  const auto empty = std::find(filled_.begin(), filled_.end(), false);
+  if (empty == filled_.end()) return std::nullopt;
+  return "its element `" +
+         std::to_string(begin + static_cast<std::uint64_t>(empty - filled_.begin())) +
+         "` is in no parameter";
 }
 
 }  // namespace piper::runtime

@@ -12,6 +12,7 @@
 #include "runtime/checkpoint/checkpoint_files.h"
 #include "runtime/checkpoint/json.h"
 #include "runtime/weights/config.h"
+#include "runtime/weights/coverage.h"
 #include "runtime/weights/partial_output.h"
 
 namespace piper::runtime {
@@ -208,6 +209,24 @@ std::optional<Failure> write_all(std::span<const PlannedFile> files, const Weigh
 }
 
 }  // namespace
+
+std::optional<Failure> check_coverage(const WeightMap& map) {
+  std::map<std::string_view, Coverage> tensors;
+  for (const MappedWeight& weight : map.weights) {
+    std::uint64_t elements = 1;
+    for (const std::int64_t dim : weight.tensor_dims) elements *= static_cast<std::uint64_t>(dim);
+    tensors.try_emplace(weight.tensor, elements)
+        .first->second.add(parameter_to_tensor(weight), weight.parameter);
+  }
+  for (auto& [name, tensor] : tensors) {
+    if (const auto fault = tensor.fault())
+      return Failure{
+          .code = kMapIncomplete,
+          .message = "the names do not fill " + shown_name(name) + " exactly once: " + *fault,
+          .hint = "name a parameter for each of its elements, and one alone"};
+  }
+  return std::nullopt;
+}
 
 std::vector<ParameterShape> shapes_of(std::span<const StoredWeight> weights) {
   std::vector<ParameterShape> shapes;

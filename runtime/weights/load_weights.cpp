@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <new>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -72,18 +73,20 @@ class LocalRanges {
   std::map<std::string_view, Ranges> ranges_;
 };
 
+/// Elements of a parameter, and the tensor that they are in.
+struct StoredPart {
+  const MappedWeight* weight = nullptr;
+  const WeightFiles::Tensor* tensor = nullptr;
+  StridedCopy copy;  // from the tensor to the parameter
+};
+
 class Loading {
  public:
   Loading(const StateMemory& memory, const WeightFiles& files, const LoadOptions& options)
       : memory_(memory), files_(files), options_(options), copier_(options.window_bytes) {}
 
-  std::optional<Failure> load(const MappedWeight& weight, const WeightFiles::Tensor& tensor,
-                              const Ranges& ranges) {
-    const StridedCopy copy = tensor_to_parameter(weight);
-    const ElementSource source{tensor.stored.type, tensor.position,
-                               [&](std::uint64_t position, std::uint64_t bytes, void* to) {
-                                 return files_.read(tensor.file, position, bytes, to);
-                               }};
+  /// The parts are all of the parameter.
+  std::optional<Failure> load(std::span<const StoredPart> parts, const Ranges& ranges) {
     for (const auto& [range, places] : ranges) {
       block_.type = stored_type_of(range.dtype);
       const std::uint64_t element = element_bytes(range.dtype),
@@ -91,8 +94,12 @@ class Loading {
       for (std::uint64_t begin = range.first; begin < range.end; begin += at_once) {
         if (options_.stopped && options_.stopped()) return std::nullopt;
         const std::uint64_t end = std::min(begin + at_once, range.end);
-        if (auto failure = read(copy, source, begin, end)) return failure;
-        if (copier_.out_of_range) return beyond(weight, range.dtype);
+        block_.begin = begin;
+        block_.resize(end - begin);
+        for (const StoredPart& part : parts) {
+          if (auto failure = read(part, begin, end)) return failure;
+          if (copier_.out_of_range) return beyond(*part.weight, range.dtype);
+        }
         for (const Place& place : places) {
           const std::uint64_t offset = place.offset + (begin - range.first) * element;
           if (!memory_.write(place.rank, place.on_host, offset, block_.bytes.data(),
@@ -106,13 +113,15 @@ class Loading {
   }
 
  private:
-  /// Fills the block with elements [begin, end) of the parameter.
-  std::optional<Failure> read(const StridedCopy& copy, const ElementSource& source,
-                              std::uint64_t begin, std::uint64_t end) {
-    block_.begin = begin;
-    block_.resize(end - begin);
+  /// Fills the block with the elements of the part among [begin, end) of the parameter.
+  std::optional<Failure> read(const StoredPart& part, std::uint64_t begin, std::uint64_t end) {
+    const WeightFiles::Tensor& tensor = *part.tensor;
+    const ElementSource source{tensor.stored.type, tensor.position,
+                               [&](std::uint64_t position, std::uint64_t bytes, void* to) {
+                                 return files_.read(tensor.file, position, bytes, to);
+                               }};
     std::optional<Failure> failure;
-    for_boxes_within(copy, begin, end, [&](const StridedCopy& box) {
+    for_boxes_within(part.copy, begin, end, [&](const StridedCopy& box) {
       if (!failure) failure = copier_.copy(box, source, block_);
     });
     return failure;
@@ -139,22 +148,26 @@ class Loading {
 std::optional<Failure> load_weights(const StateMemory& memory, const WeightFiles& files,
                                     const WeightMap& map, const LoadOptions& options) {
   const LocalRanges ranges(memory);
-  std::vector<std::pair<const MappedWeight*, const WeightFiles::Tensor*>> order;
+  std::map<std::string_view, std::vector<StoredPart>> parameters;
   for (const MappedWeight& weight : map.weights) {
     const auto found = files.tensors().find(weight.tensor);
-    if (found != files.tensors().end()) order.emplace_back(&weight, &found->second);
+    if (found != files.tensors().end())
+      parameters[weight.parameter].push_back(
+          {&weight, &found->second, tensor_to_parameter(weight)});
   }
   // In the order of the files, as disks read fastest.
-  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.second->file, a.second->position) <
-           std::tie(b.second->file, b.second->position);
+  std::vector<const std::vector<StoredPart>*> order;
+  for (const auto& [name, parts] : parameters) order.push_back(&parts);
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    const WeightFiles::Tensor &first = *a->front().tensor, &second = *b->front().tensor;
+    return std::tie(first.file, first.position) < std::tie(second.file, second.position);
   });
   try {
     Loading loading(memory, files, options);
-    for (const auto& [weight, tensor] : order) {
-      const Ranges* const held = ranges.of(weight->parameter);
+    for (const std::vector<StoredPart>* const parts : order) {
+      const Ranges* const held = ranges.of(parts->front().weight->parameter);
       if (held == nullptr) continue;
-      if (auto failure = loading.load(*weight, *tensor, *held)) return failure;
+      if (auto failure = loading.load(*parts, *held)) return failure;
     }
   } catch (const std::bad_alloc&) {
     return Failure{.code = kOutOfMemory, .message = "no memory for the buffers of weights"};

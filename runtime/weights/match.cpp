@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/weights/config.h"
+#include "runtime/weights/coverage.h"
 #include "runtime/weights/strided_copy.h"
 
 namespace piper::runtime {
@@ -27,13 +28,6 @@ std::string count_text(std::size_t count, const char* noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-/// The row-major strides of a parameter of its own tensor.
-std::vector<std::int64_t> row_major(std::span<const std::int64_t> dims) {
-  std::vector<std::int64_t> strides(dims.size(), 1);
-  for (std::size_t k = dims.size(); k-- > 1;) strides[k - 1] = strides[k] * dims[k];
-  return strides;
-}
-
 /// A product of extents; nothing if one is not positive, or it exceeds 2^62.
 std::optional<std::uint64_t> product(std::span<const std::int64_t> dims) {
   std::int64_t elements = 1;
@@ -45,20 +39,30 @@ std::optional<std::uint64_t> product(std::span<const std::int64_t> dims) {
   return static_cast<std::uint64_t>(elements);
 }
 
-/// Whether all positions of a weight are elements of its tensor; products do not overflow.
-bool stays_inside(const MappedWeight& weight, std::uint64_t tensor_elements) {
-  if (weight.strides.size() != weight.factors.size()) return false;
-  std::uint64_t last = weight.offset;
-  for (std::size_t k = 0; k < weight.factors.size(); ++k) {
-    if (weight.factors[k] == 1) continue;
+/// Whether all positions along the factors are elements of a tensor; products do not overflow.
+bool stays_inside(std::uint64_t offset, std::span<const std::int64_t> factors,
+                  std::span<const std::int64_t> strides, std::uint64_t elements) {
+  if (strides.size() != factors.size()) return false;
+  std::uint64_t last = offset;
+  for (std::size_t k = 0; k < factors.size(); ++k) {
+    if (factors[k] == 1) continue;
     std::uint64_t reach = 0;
-    if (weight.strides[k] < 1 ||
-        __builtin_mul_overflow(static_cast<std::uint64_t>(weight.factors[k] - 1),
-                               static_cast<std::uint64_t>(weight.strides[k]), &reach) ||
+    if (strides[k] < 1 ||
+        __builtin_mul_overflow(static_cast<std::uint64_t>(factors[k] - 1),
+                               static_cast<std::uint64_t>(strides[k]), &reach) ||
         __builtin_add_overflow(last, reach, &last))
       return false;
   }
-  return last < tensor_elements;
+  return last < elements;
+}
+
+/// Whether a weight lies in its parameter. With factors and without strides it is all of it.
+bool is_part_of(const MappedWeight& weight, std::uint64_t elements) {
+  const auto mapped = product(weight.factors);
+  if (!mapped) return false;
+  if (weight.parameter_strides.empty() && !weight.factors.empty())
+    return weight.parameter_offset == 0 && mapped == elements;
+  return stays_inside(weight.parameter_offset, weight.factors, weight.parameter_strides, elements);
 }
 
 class Differences {
@@ -112,9 +116,11 @@ std::vector<ParameterShape> shapes_of(const RankParameters& parameters) {
 
 WeightMap own_names(std::span<const ParameterShape> shapes) {
   WeightMap map;
-  for (const ParameterShape& shape : shapes)
-    map.weights.push_back(
-        {shape.name, shape.name, shape.dims, 0, shape.dims, row_major(shape.dims)});
+  for (const ParameterShape& shape : shapes) {
+    std::vector<std::int64_t> strides(shape.dims.size(), 1);
+    for (std::size_t k = strides.size(); k-- > 1;) strides[k - 1] = strides[k] * shape.dims[k];
+    map.weights.push_back({shape.name, shape.name, shape.dims, 0, shape.dims, std::move(strides)});
+  }
   return map;
 }
 
@@ -122,75 +128,137 @@ std::optional<Failure> check_map(const WeightMap& map, std::span<const Parameter
   const auto wrong = [](const std::string& reason) {
     return Failure{.code = kBadJob, .message = "a map of weights is wrong: " + reason};
   };
-  std::map<std::string_view, const ParameterShape*> expected;
-  for (const ParameterShape& shape : shapes) expected.emplace(shape.name, &shape);
+  struct Expected {
+    std::uint64_t elements;
+    Coverage coverage;
+    bool named = false;
+  };
+  std::map<std::string_view, Expected> expected;
+  for (const ParameterShape& shape : shapes) {
+    const auto elements = product(shape.dims);
+    if (!elements) return wrong(shown_name(shape.name) + " has no elements");
+    expected.try_emplace(shape.name, Expected{*elements, Coverage(*elements)});
+  }
   std::map<std::string_view, const MappedWeight*> tensors;
   for (const MappedWeight& weight : map.weights) {
     const auto found = expected.find(weight.parameter);
     if (found == expected.end())
-      return wrong("there is no parameter " + shown_name(weight.parameter) + ", or it has two");
-    const auto elements = product(found->second->dims), mapped = product(weight.factors),
-               stored = product(weight.tensor_dims);
-    if (!elements || elements != mapped)
+      return wrong("there is no parameter " + shown_name(weight.parameter));
+    if (!is_part_of(weight, found->second.elements))
       return wrong("the factors of " + shown_name(weight.parameter) + " are not its dimensions");
-    if (!stored || !stays_inside(weight, *stored))
+    const auto stored = product(weight.tensor_dims);
+    if (!stored || !stays_inside(weight.offset, weight.factors, weight.strides, *stored))
       return wrong(shown_name(weight.parameter) + " is not inside of " + shown_name(weight.tensor));
     const auto [tensor, is_new] = tensors.emplace(weight.tensor, &weight);
     if (!is_new && tensor->second->tensor_dims != weight.tensor_dims)
       return wrong(shown_name(weight.tensor) + " has two shapes");
-    expected.erase(found);
+    found->second.coverage.add(tensor_to_parameter(weight), weight.tensor);
+    found->second.named = true;
   }
-  if (!expected.empty()) return wrong("it lacks " + shown_name(expected.begin()->first));
+  for (auto& [name, parameter] : expected) {
+    if (!parameter.named) return wrong("it lacks " + shown_name(name));
+    if (const auto fault = parameter.coverage.fault())
+      return wrong("it does not have " + shown_name(name) + " exactly once: " + *fault);
+  }
   return std::nullopt;
 }
+
+namespace {
+
+/// The parts of a parameter that the files have, and those that they lack.
+struct FoundParts {
+  std::vector<const MappedWeight*> found, missing;
+  bool rearranged = false;
+};
+
+class Matching {
+ public:
+  Matching(const WeightFiles& files, Missing missing, WeightsReport& report)
+      : files_(files), missing_(missing), report_(report) {}
+
+  void look_for(const MappedWeight& weight) {
+    const auto tensor = files_.tensors().find(weight.tensor);
+    FoundParts& parts = parameters_[weight.parameter];
+    if (tensor == files_.tensors().end()) {
+      parts.missing.push_back(&weight);
+      if (missing_ == Missing::refused) add_missing(weight);
+      return;
+    }
+    parts.found.push_back(&weight);
+    parts.rearranged = parts.rearranged || is_rearranged(weight);
+    const StoredTensor& stored = tensor->second.stored;
+    if (stored.dims == weight.tensor_dims && is_weight_type(stored.type)) {
+      read_.insert(weight.tensor);
+    } else if (refused_.insert(weight.tensor).second) {  // of several parameters: one difference
+      differences_.add(shown_name(weight.tensor) + " is " +
+                       std::string(stored_type_name(stored.type)) + dims_text(stored.dims) +
+                       (is_weight_type(stored.type)
+                            ? ", and that of this model is " + dims_text(weight.tensor_dims)
+                            : ", and weights are F64, F32, F16 or BF16"));
+    }
+  }
+
+  void finish_parameters() {
+    for (const auto& [name, parts] : parameters_) {
+      if (parts.found.empty()) {
+        report_.missing.emplace_back(name);
+        lacks_ = lacks_ || missing_ == Missing::refused;
+      } else if (parts.missing.empty()) {
+        ++report_.parameters;
+        if (parts.rearranged) ++report_.rearranged;
+      } else if (missing_ == Missing::initialised) {
+        for (const MappedWeight* const weight : parts.missing) add_missing(*weight);
+      }
+    }
+    report_.tensors = read_.size();
+  }
+
+  std::optional<Failure> compare_facts(const WeightMap& map) {
+    if (map.config.empty()) return std::nullopt;
+    Failure failure;
+    const auto config = compare_config(files_, map.config, report_, failure);
+    if (!config) return failure;
+    for (const std::string& difference : *config) differences_.add(difference);
+    return std::nullopt;
+  }
+
+  std::optional<Failure> failure() && { return std::move(differences_).failure(files_, lacks_); }
+
+ private:
+  void add_missing(const MappedWeight& weight) {
+    differences_.add("it has no " + shown_name(weight.tensor) +
+                     (weight.tensor == weight.parameter
+                          ? ""
+                          : ", which has values of " + shown_name(weight.parameter)));
+  }
+
+  const WeightFiles& files_;
+  const Missing missing_;
+  WeightsReport& report_;
+  Differences differences_;
+  std::map<std::string_view, FoundParts> parameters_;
+  std::set<std::string_view> read_, refused_;
+  bool lacks_ = false;
+};
+
+}  // namespace
 
 std::optional<Failure> match_weights(const WeightFiles& files, const WeightMap& map,
                                      Missing missing, WeightsReport& report) {
   report = {};
   report.path = files.path();
-  Differences differences;
-  bool lacks = false;
-  std::set<std::string_view> known(map.ignored.begin(), map.ignored.end()), read, refused;
+  Matching matching(files, missing, report);
+  std::set<std::string_view> known(map.ignored.begin(), map.ignored.end());
   for (const MappedWeight& weight : map.weights) {
     known.insert(weight.tensor);
-    const auto found = files.tensors().find(weight.tensor);
-    if (found == files.tensors().end()) {
-      report.missing.push_back(weight.parameter);
-      if (missing == Missing::initialised) continue;
-      lacks = true;
-      differences.add("it has no " + shown_name(weight.tensor) +
-                      (weight.tensor == weight.parameter
-                           ? ""
-                           : ", which has values of " + shown_name(weight.parameter)));
-      continue;
-    }
-    const StoredTensor& stored = found->second.stored;
-    if (stored.dims != weight.tensor_dims || !is_weight_type(stored.type)) {
-      // A tensor of several parameters is one difference.
-      if (refused.insert(weight.tensor).second)
-        differences.add(shown_name(weight.tensor) + " is " +
-                        std::string(stored_type_name(stored.type)) + dims_text(stored.dims) +
-                        (is_weight_type(stored.type)
-                             ? ", and that of this model is " + dims_text(weight.tensor_dims)
-                             : ", and weights are F64, F32, F16 or BF16"));
-      continue;
-    }
-    ++report.parameters;
-    read.insert(weight.tensor);
-    if (is_rearranged(weight)) ++report.rearranged;
+    matching.look_for(weight);
   }
-  report.tensors = read.size();
+  matching.finish_parameters();
   for (const auto& [name, tensor] : files.tensors()) {
     if (!known.contains(name)) report.not_read.push_back(name);
   }
-  std::sort(report.missing.begin(), report.missing.end());
-  if (!map.config.empty()) {
-    Failure failure;
-    const auto config = compare_config(files, map.config, report.unchecked, failure);
-    if (!config) return failure;
-    for (const std::string& difference : *config) differences.add(difference);
-  }
-  return std::move(differences).failure(files, lacks);
+  if (auto unread = matching.compare_facts(map)) return unread;
+  return std::move(matching).failure();
 }
 
 std::string report_text(const WeightsReport& report) {
@@ -204,8 +272,9 @@ std::string report_text(const WeightsReport& report) {
   if (!report.not_read.empty())
     text += "not read, because no parameter has them: " + names_text(report.not_read) + "\n";
   if (!report.unchecked.empty())
-    text += "not compared, because no `config.json` is beside it: " + names_text(report.unchecked) +
-            "\n";
+    text += (report.has_config ? "not compared, because its `config.json` lacks them: "
+                               : "not compared, because no `config.json` is beside it: ") +
+            names_text(report.unchecked) + "\n";
   return text;
 }
 

@@ -30,8 +30,8 @@ std::vector<ParameterShape> shapes_of(const RankParameters& parameters);
 /// The map of parameters to tensors of the same names and shapes.
 WeightMap own_names(std::span<const ParameterShape> shapes);
 
-/// Checks that a map names every parameter once, and only positions that its tensors have: kBadJob,
-/// because the compiler makes maps.
+/// Checks that a map has every element of every parameter once, and only positions that its tensors
+/// have: kBadJob, because the compiler makes maps.
 std::optional<Failure> check_map(const WeightMap& map, std::span<const ParameterShape> shapes);
 
 /// Whether parameters that the files lack keep the first values of their initializers.
@@ -42,13 +42,14 @@ struct WeightsReport {
   std::size_t parameters = 0;  // that have values in the files
   std::size_t tensors = 0;     // of the files that they are taken from
   std::size_t rearranged = 0;  // parameters with elements in another order than their tensor's
-  std::vector<std::string> missing;   // parameters without values, sorted
-  std::vector<std::string> not_read;  // tensors of the files without a parameter, sorted
-  std::vector<std::string>
-      unchecked;  // facts of the map, where no `config.json` is beside the file
+  std::vector<std::string> missing;    // parameters without values, sorted
+  std::vector<std::string> not_read;   // tensors of the files without a parameter, sorted
+  bool has_config = false;             // a `config.json` belongs to the files
+  std::vector<std::string> unchecked;  // facts of the map that it lacks
 };
 
-/// Compares files with a checked map: kWeightsDiffer, with all that differs. Fills in the report.
+/// Compares files with a checked map: kWeightsDiffer, with all that differs. A parameter that they
+/// have in part differs, whatever `missing` says. Fills in the report.
 std::optional<Failure> match_weights(const WeightFiles& files, const WeightMap& map,
                                      Missing missing, WeightsReport& report);
 

@@ -76,14 +76,18 @@ std::uint64_t convert(const unsigned char* from, std::uint64_t from_distance, un
   return first_beyond;
 }
 
-/// The copy along the factors of a parameter, whose first element is element 0.
+/// The copy from the tensor to the parameter, along the factors.
 StridedCopy along_factors(const MappedWeight& weight) {
   StridedCopy copy;
   copy.from = weight.offset;
+  copy.to = weight.parameter_offset;
+  const bool row_major = weight.parameter_strides.empty();
   std::uint64_t distance = 1;
   for (std::size_t k = weight.factors.size(); k-- > 0;) {
     const auto extent = static_cast<std::uint64_t>(weight.factors[k]);
-    copy.axes.push_back({extent, static_cast<std::uint64_t>(weight.strides[k]), distance});
+    copy.axes.push_back(
+        {extent, static_cast<std::uint64_t>(weight.strides[k]),
+         row_major ? distance : static_cast<std::uint64_t>(weight.parameter_strides[k])});
     distance *= extent;
   }
   std::reverse(copy.axes.begin(), copy.axes.end());

@@ -1,5 +1,7 @@
 #pragma once
-// Parameters of a model as elements of the tensors of a file with other names and another order of dimensions.
+// Parameters of a model as elements of the tensors of a file with other names and another order of
+// dimensions. The compiler makes maps of `names` items (ir/weight_map.h, which has an example);
+// frontend/tools/weight_names passes them on.
 
 #include <cstdint>
 #include <string>
@@ -7,18 +9,25 @@
 
 namespace piper::runtime {
 
-/// A parameter as elements of a tensor of a file. Element (i0, i1, ...) of the parameter, whose row-major extents are `factors`,
-/// is element offset + i0 * strides[0] + i1 * strides[1] + ... of the tensor, which is row-major with extents `tensor_dims`.
-/// A dimension of the parameter may be written as several factors, whose product it is.
+/// Elements of a parameter that are in one tensor of a file. Index (i0, i1, ...) below `factors` is
+/// element offset + i0 * strides[0] + i1 * strides[1] + ... of the tensor, which is row-major with
+/// extents `tensor_dims`, and element parameter_offset + i0 * parameter_strides[0] + ... of the
+/// parameter, which is row-major. All in elements. A dimension may be written as several factors,
+/// whose product it is.
+///
+/// A parameter has several of these, which together are all of it, if it is in several tensors.
 struct MappedWeight {
   std::string parameter;
   std::string tensor;  // its name in the file
   std::vector<std::int64_t> tensor_dims;
-  std::uint64_t offset = 0;  // in elements
+  std::uint64_t offset = 0;
   std::vector<std::int64_t> factors, strides;
+  std::uint64_t parameter_offset = 0;
+  std::vector<std::int64_t> parameter_strides = {};  // empty: row-major, with extents `factors`
 };
 
-/// A fact of the model that the file's `config.json` must state, and that an export writes there: `"rope_theta": 10000`.
+/// A fact of the model that the file's `config.json` must state, and that an export writes there:
+/// `"rope_theta": 10000`.
 struct ConfigFact {
   std::string key;
   std::string value;  // JSON
@@ -27,7 +36,8 @@ struct ConfigFact {
 struct WeightMap {
   std::string name;  // of the `names` item; empty: the parameters' own names
   std::vector<MappedWeight> weights;
-  // Names that a file may have instead of a parameter's tensor or lack because it is tied: an export writes none of them.
+  // Names that a file may have instead of a parameter's tensor or lack because it is tied: an
+  // export writes none of them.
   std::vector<std::string> ignored;
   std::vector<ConfigFact> config;
 };

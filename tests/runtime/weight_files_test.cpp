@@ -214,6 +214,23 @@ TEST(MatchWeights, LongListsAreCut) {
   EXPECT_NE(text.find(" and 32 more\n"), std::string::npos) << text;
 }
 
+/// A parameter that the file has in part is refused, whatever may be missing.
+TEST(MatchWeights, PartsOfParametersBelongTogether) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("w", weight_file({tensor("e.0"), tensor("x")}));
+  WeightMap map;
+  for (std::uint64_t i = 0; i < 2; ++i)
+    map.weights.push_back({"up", "e." + std::to_string(i), {2}, 0, {2}, {1}, 2 * i, {1}});
+  map.weights.push_back({"y", "y", {2}, 0, {2}, {1}});
+  for (const Missing missing : {Missing::refused, Missing::initialised}) {
+    const Matched matched = match(path, map, missing);
+    ASSERT_TRUE(matched.failure);
+    EXPECT_EQ(notes_of(*matched.failure)[0], "it has no `e.1`, which has values of `up`");
+    EXPECT_EQ(matched.failure->notes.size(), missing == Missing::refused ? 2u : 1u);
+    EXPECT_EQ(matched.report.missing, std::vector<std::string>{"y"});
+  }
+}
+
 /// A map has other names; those that it ignores are no surplus.
 TEST(MatchWeights, MapsRearrange) {
   const TemporaryFolder folder;
@@ -250,16 +267,27 @@ TEST(MatchWeights, ConfigsStateFacts) {
     const char* config;
     std::vector<std::string> notes;
   };
-  for (const Row& row : std::vector<Row>{
-           {R"({"model_type":"llama","rope_theta":1e4,"other":[1]})", {}},
-           {R"({"model_type":"llama","rope_theta":10000.0,"sliding_window":null})", {}},
-           {R"({"model_type":"gpt2","rope_theta":500000,"sliding_window":4096})",
-            {"`rope_theta` of its `config.json` is `500000`, and that of this model is `10000`",
-             "`model_type` of its `config.json` is `gpt2`, and that of this model is `llama`",
-             "`sliding_window` of its `config.json` is `4096`, and that of this model is `null`"}},
-           {R"({"model_type":"llama"})",
-            {"its `config.json` has no `rope_theta`, and that of this model is `10000`"}},
-       }) {
+  for (
+      const Row& row : std::vector<Row>{
+          {R"({"model_type":"llama","rope_theta":1e4,"other":[1]})", {}},
+          {R"({"model_type":"llama","rope_theta":10000.0,"sliding_window":null})", {}},
+          {R"({"model_type":"gpt2","rope_theta":500000,"sliding_window":4096})",
+           {"`rope_theta` of its `config.json` is `500000`, and that of this model is `10000`",
+            "`model_type` of its `config.json` is `gpt2`, and that of this model is `llama`",
+            "`sliding_window` of its `config.json` is `4096`, and that of this model is `null`"}},
+          {R"({"model_type":"llama","rope_parameters":{"rope_theta":5e5,"rope_type":"default"}})",
+           {"`rope_theta` of its `config.json` is `500000`, and that of this model is `10000`"}},
+          {R"({"model_type":"llama","rope_parameters":{"rope_theta":1e4,"rope_type":"llama3"}})",
+           {"`rope_type` of its `config.json` is `llama3`, and Piper does not have scaled rotary "
+            "positions"}},
+          {R"({"model_type":"llama","rope_theta":1e4,"rope_scaling":{"type":"linear"}})",
+           {"`type` of its `config.json` is `linear`, and Piper does not have scaled rotary "
+            "positions"}},
+          {R"({"model_type":"llama","rope_theta":1e4,"partial_rotary_factor":0.5})",
+           {"`partial_rotary_factor` of its `config.json` is `0.5`, and Piper does not have rotary "
+            "positions of a part of the width"}},
+          {R"({"model_type":"llama","rope_theta":1e4,"partial_rotary_factor":1.0})", {}},
+      }) {
     folder.write("m/config.json", row.config);
     const Matched matched = match(path, map);
     EXPECT_EQ(matched.failure ? notes_of(*matched.failure) : std::vector<std::string>(), row.notes)
@@ -267,8 +295,27 @@ TEST(MatchWeights, ConfigsStateFacts) {
     // The file of that name has the folder's facts.
     EXPECT_EQ(match(path + "/model.safetensors", map).failure.has_value(), !row.notes.empty());
   }
+  // A file from before a fact had a name says nothing of it.
+  folder.write("m/config.json", R"({"model_type":"llama"})");
+  const Matched older = match(path, map);
+  ASSERT_FALSE(older.failure);
+  EXPECT_EQ(report_text(older.report),
+            "weights of " + path + ": 1 parameter from 1 tensor\n" +
+                "not compared, because its `config.json` lacks them: `rope_theta`\n");
+  // A window is none while it is switched off, and a fact of a map decides alone.
+  map.config.pop_back();
+  folder.write("m/config.json", R"({"sliding_window":64,"use_sliding_window":false})");
+  EXPECT_FALSE(match(path, map).failure);
+  folder.write("m/config.json", R"({"sliding_window":64})");
+  EXPECT_EQ(
+      notes_of(*match(path, map).failure),
+      std::vector<std::string>{"`sliding_window` of its `config.json` is `64`, and Piper does "
+                               "not have attention to a window of positions"});
+  map.config.push_back({"sliding_window", "null"});
   folder.write("m/config.json", "{");
   EXPECT_EQ(match(path, map).failure->code, kWeightsUnreadable);
+  std::filesystem::remove(folder.path() / "m/config.json");
+  EXPECT_EQ(match(path, map).report.unchecked.size(), 3u);
   const Matched unchecked = match(alone, map);
   ASSERT_FALSE(unchecked.failure);
   EXPECT_EQ(report_text(unchecked.report),
@@ -302,6 +349,32 @@ TEST(CheckMap, MapsAreThoseOfTheirModel) {
   wrong([](Weights& w) { w[0].tensor_dims = {2, 2}; });
   wrong([](Weights& w) { w[0].tensor_dims = {INT64_MAX, INT64_MAX}; });
   wrong([](Weights& w) { w[1].tensor = "a"; });
+  // Parts of a parameter are all of it.
+  const auto split = [](Weights& w, std::uint64_t second) {
+    w[0] = {"a", "a.0", {3}, 0, {3}, {1}, 0, {1}};
+    w.push_back({"a", "a.1", {3}, 0, {3}, {1}, second, {1}});
+  };
+  WeightMap parts = right;
+  split(parts.weights, 3);
+  EXPECT_FALSE(check_map(parts, shapes));
+  EXPECT_NE(wrong([&](Weights& w) {
+              split(w, 2);
+            }).find("its element `2` is in `a.1` and in another place"),
+            std::string::npos);
+  wrong([&](Weights& w) { split(w, 4); });
+  wrong([&](Weights& w) { split(w, UINT64_MAX); });
+  wrong([&](Weights& w) {
+    split(w, 3);
+    w.pop_back();
+  });
+  wrong([](Weights& w) { w[0].parameter_offset = 1; });
+  wrong([](Weights& w) { w[0].parameter_strides = {3}; });
+  wrong([](Weights& w) { w[0].parameter_strides = {3, 0}; });
+  // Numbers that are one parameter have a tensor each.
+  WeightMap numbers;
+  for (std::uint64_t i = 0; i < 2; ++i)
+    numbers.weights.push_back({"n", "n." + std::to_string(i), {}, 0, {}, {}, i, {}});
+  EXPECT_FALSE(check_map(numbers, std::vector<ParameterShape>{{"n", {2}}}));
 }
 
 }  // namespace

@@ -45,21 +45,59 @@ MappedWeight rearranged(const ParameterShape& shape, Random& random) {
   return weight;
 }
 
-/// A map in which some parameters share a tensor, one behind the other, or interleaved.
+std::int64_t product(const std::vector<std::int64_t>& factors) {
+  std::int64_t elements = 1;
+  for (const std::int64_t factor : factors) elements *= factor;
+  return elements;
+}
+
+/// A weight with a tensor of its own for each position of one of its factors.
+std::vector<MappedWeight> spread(const MappedWeight& weight, std::size_t hole) {
+  std::vector<MappedWeight> parts;
+  std::vector<std::int64_t> distances(weight.factors.size(), 1);
+  for (std::size_t k = distances.size(); k-- > 1;)
+    distances[k - 1] = distances[k] * weight.factors[k];
+  for (std::int64_t i = 0; i < weight.factors[hole]; ++i) {
+    MappedWeight part{weight.parameter, weight.tensor + "." + std::to_string(i), {}, 0, {}, {}};
+    part.parameter_offset = static_cast<std::uint64_t>(i * distances[hole]);
+    for (std::size_t k = 0; k < weight.factors.size(); ++k) {
+      if (k == hole) continue;
+      const bool outside = weight.strides[k] > weight.strides[hole];
+      part.factors.push_back(weight.factors[k]);
+      part.strides.push_back(outside ? weight.strides[k] / weight.factors[hole]
+                                     : weight.strides[k]);
+      part.parameter_strides.push_back(distances[k]);
+    }
+    part.tensor_dims = {product(part.factors)};
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+/// A map in which some parameters are in several tensors, or share a tensor, one behind the other.
 WeightMap random_map(const std::vector<ParameterShape>& shapes, Random& random) {
   WeightMap map;
   map.name = "random";
-  for (const ParameterShape& shape : shapes) map.weights.push_back(rearranged(shape, random));
-  if (!random.chance(0.6)) return map;
+  const bool spreads = random.chance(0.4);
+  for (const ParameterShape& shape : shapes) {
+    const MappedWeight weight = rearranged(shape, random);
+    if (!spreads || weight.factors.empty() || random.chance(0.3)) {
+      map.weights.push_back(weight);
+      continue;
+    }
+    const auto hole = static_cast<std::size_t>(
+        random.between(0, static_cast<std::int64_t>(weight.factors.size()) - 1));
+    for (MappedWeight& part : spread(weight, hole)) map.weights.push_back(std::move(part));
+  }
+  if (spreads) random.shuffle(map.weights);
+  if (spreads || !random.chance(0.6)) return map;
   std::uint64_t end = 0;
   const std::size_t fused = std::min<std::size_t>(map.weights.size(), 3);
   for (std::size_t i = 0; i < fused; ++i) {
     MappedWeight& weight = map.weights[i];
     weight.tensor = "fused";
     weight.offset = end;
-    std::uint64_t elements = 1;
-    for (const std::int64_t factor : weight.factors) elements *= static_cast<std::uint64_t>(factor);
-    end += elements;
+    end += static_cast<std::uint64_t>(product(weight.factors));
   }
   for (std::size_t i = 0; i < fused; ++i)
     map.weights[i].tensor_dims = {static_cast<std::int64_t>(end)};
@@ -172,6 +210,46 @@ TEST(Weights, OneTensorIsThreeTransposedParameters) {
   ASSERT_FALSE(
       written->read(0, written->tensors().at("c_attn").position, bytes.size(), bytes.data()));
   EXPECT_EQ(bytes, bytes_of<Half>(numbers));
+}
+
+/// Experts that are one parameter have a tensor each.
+TEST(Weights, OneParameterIsSeveralTransposedTensors) {
+  Failure failure;
+  const auto model =
+      WholeParameters::create({{"up", {2, 2, 3}, PIPER_F32, PIPER_ZEROS, 0}}, 1, failure);
+  ASSERT_TRUE(model);
+  const TemporaryFolder folder;
+  const std::string path = folder.write(
+      "w", weight_file({{"e.0", StoredType::f32, {3, 2}, bytes_of<float>({0, 1, 2, 3, 4, 5})},
+                        {"e.1", StoredType::f32, {3, 2}, bytes_of<float>({6, 7, 8, 9, 10, 11})}}));
+  WeightMap map;
+  for (std::uint64_t i = 0; i < 2; ++i)
+    map.weights.push_back(
+        {"up", "e." + std::to_string(i), {3, 2}, 0, {2, 3}, {1, 2}, 6 * i, {3, 1}});
+  const auto files = WeightFiles::open(path, failure);
+  ASSERT_TRUE(files);
+  WeightsReport report;
+  ASSERT_FALSE(check_map(map, std::vector<ParameterShape>{{"up", {2, 2, 3}}}));
+  ASSERT_FALSE(match_weights(*files, map, Missing::refused, report));
+  EXPECT_EQ(report_text(report),
+            "weights of " + path + ": 1 parameter from 2 tensors, 1 rearranged\n");
+  // Blocks that begin inside of an expert.
+  ASSERT_FALSE(load_weights(model->memory(), *files, map, {.block_bytes = 20}));
+  std::string bytes(48, '\0');
+  const std::vector<StoredWeight> weights = weights_of(model->memory());
+  ASSERT_FALSE(weights[0].source.read(0, bytes.size(), bytes.data()));
+  EXPECT_EQ(numbers_of<float>(bytes), (std::vector<double>{0, 2, 4, 1, 3, 5, 6, 8, 10, 7, 9, 11}));
+  // The export is the file again.
+  const std::string out = (folder.path() / "out.safetensors").string();
+  ExportReport exported;
+  ASSERT_FALSE(export_weights(weights, map, {.path = out}, exported));
+  EXPECT_EQ(exported.parameters, 1u);
+  EXPECT_EQ(exported.tensors, 2u);
+  const auto written = WeightFiles::open(out, failure);
+  ASSERT_TRUE(written);
+  std::string second(24, '\0');
+  ASSERT_FALSE(written->read(0, written->tensors().at("e.1").position, 24, second.data()));
+  EXPECT_EQ(second, bytes_of<float>({6, 7, 8, 9, 10, 11}));
 }
 
 /// The first values of whole parameters are those that a run has.
