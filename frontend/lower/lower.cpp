@@ -1,6 +1,7 @@
 #include "frontend/lower/lower.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "frontend/lower/model/chain_model.h"
 #include "frontend/lower/schedule/machine_builder.h"
@@ -154,7 +155,18 @@ class Lowering {
       fit = fit && map.has_value();
       if (map) lowered_.names.push_back({use.names, std::move(*map)});
     }
+    attach_names();
     return fit;
+  }
+
+  /// The map of `init`. The train mentions its item, since no function takes or returns one.
+  void attach_names() {
+    const std::optional<NamesValue>& names = schedule_.names_of_init();
+    if (!names) return;
+    for (const ResolvedNames& resolved : lowered_.names) {
+      if (resolved.names.index() == names->item)
+        lowered_.strategy.settings.init->map = std::make_shared<const WeightMap>(resolved.map);
+    }
   }
 
   std::optional<Lowered> nothing() {

@@ -180,6 +180,8 @@ constexpr Argument kArguments[] = {
      "a file of token ids: `.bin`, `.npy` or Megatron's `.idx`; or a folder of such files"},
     {"tokens", "seq", "how many tokens a sample has"},
     {"uniform", "bound", "how far from 0 a value can be"},
+    {"weights", "names",
+     "a `names` item: which tensors of the file the parameters are in; without it those of their own names"},
     {"weights", "missing",
      "`init`: parameters that the file lacks keep their own first values; without it that is an error"},
     {"weights", "path",

@@ -524,20 +524,25 @@ FunctionId Program::find_schedule(std::string_view name) const {
 
 NamesId Program::find_names(std::string_view name) const {
   NamesId found;
+  bool used = false;
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i].name() != name) continue;
     if (names[i].module == ModuleId(0)) return NamesId::at(i);
     const std::vector<ModuleId>& uses = modules.front()->uses;
-    if (std::find(uses.begin(), uses.end(), names[i].module) != uses.end()) found = NamesId::at(i);
+    const bool is_used = std::find(uses.begin(), uses.end(), names[i].module) != uses.end();
+    if (is_used || (!used && is_library_names(modules[names[i].module.index()]->name)))
+      found = NamesId::at(i);
+    used = used || is_used;
   }
   return found;
 }
 
 Program analyse(FileId entry, const source::FileSystem& file_system, Context& context,
-                DiagnosticSink& sink, std::size_t shown_errors) {
+                DiagnosticSink& sink, std::size_t shown_errors,
+                std::span<const std::string> beside) {
   Program program;
   const std::size_t errors = sink.error_count();
-  load_modules(entry, file_system, context, sink, program, shown_errors);
+  load_modules(entry, file_system, context, sink, program, shown_errors, beside);
   Analyser(program, context, sink, shown_errors).run();
   program.ok = sink.error_count() == errors;
   return program;

@@ -31,6 +31,10 @@ std::optional<FileId> open_library(std::string_view name, SourceTable& files) {
   return std::nullopt;
 }
 
+bool is_library_names(std::string_view module_name) {
+  return module_name.starts_with("std.names.");
+}
+
 std::vector<std::string> library_modules() {
   std::vector<std::string> names;
   for (const embedded::File& file : embedded::standard_library())

@@ -22,6 +22,12 @@ class Loader {
         program_(program),
         shown_errors_(shown_errors) {}
 
+  /// Loads a file of the library, unless it is a module already.
+  void load_library(const std::string& name) {
+    const std::optional<FileId> file = open_library(name, files_);
+    if (file && !modules_.contains(*file)) load(*file, name);
+  }
+
   ModuleId load(FileId file, std::string name) {
     const ModuleId id = ModuleId::at(program_.modules.size());
     modules_.emplace(file, id);
@@ -144,10 +150,12 @@ class Loader {
 }  // namespace
 
 void load_modules(FileId entry, const source::FileSystem& file_system, Context& context,
-                  DiagnosticSink& sink, Program& program, std::size_t shown_errors) {
+                  DiagnosticSink& sink, Program& program, std::size_t shown_errors,
+                  std::span<const std::string> beside) {
   const SourceTable& files = context.locations.files();
-  Loader(file_system, context, sink, program, shown_errors)
-      .load(entry, std::string(files.name(entry)));
+  Loader loader(file_system, context, sink, program, shown_errors);
+  loader.load(entry, std::string(files.name(entry)));
+  for (const std::string& name : beside) loader.load_library(name);
 }
 
 }  // namespace piper::sema

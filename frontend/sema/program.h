@@ -147,20 +147,24 @@ struct Program {
   /// A train of the entry file; invalid if it declares none of that name.
   TrainId find_train(std::string_view name) const;
   FunctionId find_schedule(std::string_view name) const;
-  /// A `names` item of the entry file, else one of a file that it uses; invalid if there is none.
+  /// A `names` item of the entry file, else one of a file that it uses, else one of `std.names` if
+  /// its file was loaded; invalid if there is none.
   NamesId find_names(std::string_view name) const;
 };
 
 /// Parses and analyses `entry`, which is in `context.locations.files()`, and all it uses. Files
 /// besides the library's come from `file_system`. Reports P1xxx and P2000 to P2299, and P3003 for
 /// features that this version does not have; at most `shown_errors` errors of one file, with the
-/// number of the others.
+/// number of the others. `beside`: files of the library that are loaded although nothing uses them.
 Program analyse(FileId entry, const source::FileSystem& file_system, Context& context,
-                DiagnosticSink& sink, std::size_t shown_errors = kShownErrors);
+                DiagnosticSink& sink, std::size_t shown_errors = kShownErrors,
+                std::span<const std::string> beside = {});
 
 /// The library file of that name, for example `std.schedules.zbv`, added to `files` when it is not
 /// there; nothing when there is none.
 std::optional<FileId> open_library(std::string_view module_name, SourceTable& files);
+/// Whether a library file has `names` items: `std.names.hf_llama`.
+bool is_library_names(std::string_view module_name);
 /// The names of all library files, sorted: `std.models.gpt`, ...
 std::vector<std::string> library_modules();
 /// Library files that declare a `schedule` or `model` of their own name.

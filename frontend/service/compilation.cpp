@@ -64,7 +64,12 @@ bool Compilation::open(const std::string& input, DiagnosticSink& sink) {
   if (input.ends_with(".pir")) return open_pir(input, sink);
   const auto file = open_source(input, sink);
   if (!file) return false;
-  program_ = sema::analyse(*file, files_, context_, sink);
+  std::vector<std::string> beside;
+  if (library_names_) {
+    beside = sema::library_modules();
+    std::erase_if(beside, [](const std::string& name) { return !sema::is_library_names(name); });
+  }
+  program_ = sema::analyse(*file, files_, context_, sink, kShownErrors, beside);
   return true;
 }
 

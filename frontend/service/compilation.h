@@ -67,6 +67,8 @@ class Compilation {
   /// Reads and analyses INPUT: a .pipe or .pir file, or the name of a library schedule. False if
   /// nothing can be compiled; with mistakes in some declarations the others are checked.
   bool open(const std::string& input, DiagnosticSink& sink);
+  /// From here on programs are opened with the `names` items of the library beside them.
+  void add_library_names() { library_names_ = true; }
   /// The syntax tree of a .pipe file, or of the file of a library schedule, without analysis.
   std::optional<ast::Module> parse(const std::string& input, DiagnosticSink& sink);
   /// The program of an opened .pipe file.
@@ -162,6 +164,7 @@ class Compilation {
   const source::FileSystem& files_;
   std::optional<directive::Platform> device_;
   bool builtin_attention_ = false;
+  bool library_names_ = false;
   // While a file is checked without those of its schedules.
   std::vector<lower::Override> overrides_;
   Context context_;

@@ -99,9 +99,11 @@ constexpr CommandRow kCommands[] = {
      2, "write the parameters of a checkpoint, or the first values of a train, as safetensors",
      "Writes one tensor for each parameter, under its name, row-major. A name that ends in .safetensors is one file. Any other is a folder with\n"
      "model.safetensors, or above 4 GiB with several files and the index of Hugging Face. The checkpoint is verified first, and the output becomes\n"
-     "visible when it is complete. The values are the unrounded ones that the optimizer keeps, in the type of training unless --dtype says another.",
+     "visible when it is complete. The values are the unrounded ones that the optimizer keeps, in the type of training unless --dtype says another.\n"
+     "With --names the tensors have the names and orders of dimensions of a `names` item, and a folder gets its config.json.",
      "RUN is the folder of `train --out` (its latest checkpoint), RUN:STEP, or a folder RUN/step-N. FILE is a .pipe file, whose train begins with the\n"
-     "exported values; NAME is needed when it has several trains.\n"},
+     "exported values; NAME is needed when it has several trains. A checkpoint does not keep its program, which --names needs for the model:\n"
+     "  piper export RUN --names hf_llama --program FILE -o DIR\n"},
     {Command::explain, "explain", "piper explain [CODE | SCHEDULE]", 0, 4,
      "explain a diagnostic, or a schedule of the library",
      "Prints the page of a diagnostic, such as P3007, or that of a schedule of the standard library: its origin and formulas, its figures\n"
@@ -175,6 +177,12 @@ constexpr OptionRow kOptions[] = {
      bit(Command::export_weights)},
     {"--dtype", "DTYPE", "that of training",
      "the type of the exported numbers: f64, f32, bf16 or f16", bit(Command::export_weights)},
+    {"--names", "MAP", "the parameters' own",
+     "the names of the tensors: a `names` item of the program, or one of `std.names`, such as hf_llama",
+     bit(Command::export_weights)},
+    {"--program", "FILE", "",
+     "of --names: the .pipe file that the checkpoint was trained with; NAME and -D choose its train",
+     bit(Command::export_weights)},
     {"--level", "LEVEL", "planned",
      "of show dag: built, split, placed, communicating, ordered or planned", bit(Command::show)},
     {"--locations", "", "",
@@ -354,6 +362,10 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
   } else if (name == "--top-p") {
     arguments.top_p = parse_number(value, std::numeric_limits<double>::min(), 1);
     if (!arguments.top_p) return "`--top-p " + value + "` is no number above 0 and up to 1";
+  } else if (name == "--names") {
+    arguments.names = value;
+  } else if (name == "--program") {
+    arguments.program = value;
   } else if (name == "--script") {
     arguments.script = value;
   } else if (name == "--trace") {
@@ -428,6 +440,8 @@ std::string wrong_use(const CommandRow& command, const Arguments& arguments) {
     return std::string(prompts == 0 ? "`sample` needs the beginning of a text"
                                     : "a text has one beginning") +
            ": write one of `--prompt TEXT`, `--prompt-file FILE` and `--prompt-ids 1,2,3`";
+  if (!arguments.program.empty() && arguments.names.empty())
+    return "`--program` has the model that names are resolved for: write `--names MAP`, too";
   if (arguments.steps == 0 && !(arguments.trace + arguments.profile).empty())
     return "`--trace` and `--profile` record a step: leave out `--steps 0`";
   if (!arguments.only.empty() && arguments.resume.empty())

@@ -54,6 +54,7 @@ struct Arguments {
   std::string out_folder;                        // --out
   std::string resume, only;                      // --resume, --only
   std::string dtype;                             // --dtype; empty: that of training
+  std::string names, program;                    // --names, --program
   std::string trace, profile;                    // --trace, --profile
   std::string script;                            // --script
   bool log_csv = false;                          // --log csv

@@ -1,10 +1,12 @@
 #include <filesystem>
+#include <map>
 #include <utility>
 
 #include "backend/device_program/abi_types.h"
 #include "frontend/tools/commands.h"
 #include "frontend/tools/initial_weights.h"
 #include "frontend/tools/train_job.h"
+#include "frontend/tools/weight_names.h"
 #include "ir/byte_text.h"
 #include "ir/diagnostics/counted.h"
 #include "llvm/Support/JSON.h"
@@ -20,6 +22,7 @@ namespace fs = std::filesystem;
 /// The subject of an export, with the words for it.
 struct Exported {
   std::vector<runtime::StoredWeight> weights;
+  runtime::WeightMap map;
   std::string name;   // `run/step-300`, `the first values of gpt`
   std::string dtype;  // of training
 };
@@ -65,9 +68,9 @@ int write_files(Session& session, const Exported& exported, const runtime::Inter
   options.path = arguments.output;
   options.dtype = type;
   options.stopped = [&] { return interrupt.requested(); };
-  const runtime::WeightMap map = runtime::own_names(runtime::shapes_of(exported.weights));
   runtime::ExportReport report;
-  if (const auto failure = runtime::export_weights(exported.weights, map, options, report)) {
+  if (const auto failure =
+          runtime::export_weights(exported.weights, exported.map, options, report)) {
     report_failure(session, *failure, train);
     return session.finish();
   }
@@ -82,8 +85,9 @@ int write_files(Session& session, const Exported& exported, const runtime::Inter
     bytes += file.bytes;
     files.push_back(llvm::json::Object{{"name", utf8(file.name)}, {"bytes", file.bytes}});
   }
+  const std::string as = exported.map.name.empty() ? "" : " with the names of " + exported.map.name;
   session.words() << counted(report.parameters, "parameter") << " of " << exported.name << " in "
-                  << arguments.output << ": " << counted(report.tensors, "tensor") << " of "
+                  << arguments.output << as << ": " << counted(report.tensors, "tensor") << " of "
                   << dtype << ", " << bytes_text(bytes)
                   << (report.files.size() > 1 ? " in " + counted(report.files.size(), "file") : "")
                   << "\n";
@@ -93,6 +97,7 @@ int write_files(Session& session, const Exported& exported, const runtime::Inter
         << llvm::json::Value(llvm::json::Object{{"schema", 1},
                                                 {"source", utf8(exported.name)},
                                                 {"output", utf8(arguments.output)},
+                                                {"names", utf8(exported.map.name)},
                                                 {"dtype", dtype},
                                                 {"parameters", report.parameters},
                                                 {"tensors", report.tensors},
@@ -109,7 +114,56 @@ bool is_output_ready(Session& session) {
   return !output.ends_with(".safetensors") || session.check_writable(output);
 }
 
+/// The parameters that a checkpoint and a model do not have in common.
+std::optional<runtime::Failure> other_model(const std::string& folder, const std::string& train,
+                                            std::span<const runtime::ParameterShape> stored,
+                                            std::span<const runtime::ParameterShape> model) {
+  runtime::Failure failure;
+  const auto note = [&](const std::string& name, const std::string& text) {
+    if (failure.notes.size() < 8) failure.notes.push_back({.text = "`" + name + "` " + text});
+  };
+  std::map<std::string_view, const runtime::ParameterShape*> expected;
+  for (const runtime::ParameterShape& shape : model) expected.emplace(shape.name, &shape);
+  for (const runtime::ParameterShape& shape : stored) {
+    const auto found = expected.find(shape.name);
+    if (found == expected.end()) {
+      note(shape.name, "is no parameter of the model");
+    } else {
+      if (found->second->dims != shape.dims) note(shape.name, "has other extents in the model");
+      expected.erase(found);
+    }
+  }
+  for (const auto& [name, shape] : expected)
+    note(std::string(name), "is a parameter of the model alone");
+  if (failure.notes.empty()) return std::nullopt;
+  failure.code = runtime::kCheckpointDiffers;
+  failure.message = "`" + folder + "` is no checkpoint of the model of `" + train + "`";
+  failure.hint = "name the program and the train that wrote it, with its `-D`";
+  return failure;
+}
+
+/// The map of `--names` for the model of the checkpoint, which `--program` has.
+std::optional<runtime::WeightMap> map_of_program(Session& session,
+                                                 const runtime::Checkpoint& checkpoint,
+                                                 std::span<const runtime::ParameterShape> stored) {
+  const Arguments& arguments = session.arguments();
+  session.compilation().add_library_names();
+  if (!session.open(arguments.program)) return std::nullopt;
+  const std::string& trained = checkpoint.manifest().train;
+  std::string name = arguments.positional.size() > 1 ? arguments.positional[1] : "";
+  const sema::Program* const program = session.compilation().program();
+  if (name.empty() && program != nullptr && program->find_train(trained).valid()) name = trained;
+  const auto subject = session.subject(name, true);
+  if (!subject) return std::nullopt;
+  const auto other =
+      other_model(checkpoint.folder(), subject->name, stored, shapes_of(subject->lowered.model));
+  if (!other) return map_of_names(session, subject->lowered, arguments.names);
+  report_failure(session, *other, subject->lowered.strategy.settings.loc);
+  return std::nullopt;
+}
+
 int export_checkpoint(Session& session, const std::string& text) {
+  const Arguments& arguments = session.arguments();
   runtime::Failure failure;
   const auto found = runtime::find_checkpoint(text, failure);
   const auto checkpoint = found ? runtime::Checkpoint::open(found->folder, failure) : nullptr;
@@ -118,7 +172,11 @@ int export_checkpoint(Session& session, const std::string& text) {
     return session.finish();
   }
   session.inputs().add_tree(found->folder);
-  if (!is_output_ready(session)) return session.finish();
+  std::vector<runtime::StoredWeight> weights = runtime::weights_of(*checkpoint);
+  const std::vector<runtime::ParameterShape> shapes = runtime::shapes_of(weights);
+  auto map = arguments.names.empty() ? std::optional(runtime::own_names(shapes))
+                                     : map_of_program(session, *checkpoint, shapes);
+  if (!map || !is_output_ready(session)) return session.finish();
   const runtime::Interrupt interrupt;
   const auto damaged = checkpoint->verify_weights([&] { return interrupt.requested(); });
   if (damaged) {
@@ -127,7 +185,7 @@ int export_checkpoint(Session& session, const std::string& text) {
   }
   return write_files(
       session,
-      {runtime::weights_of(*checkpoint), checkpoint->folder(), checkpoint->manifest().dtype},
+      {std::move(weights), std::move(*map), checkpoint->folder(), checkpoint->manifest().dtype},
       interrupt, {});
 }
 
@@ -149,9 +207,14 @@ std::vector<runtime::InitialisedParameter> initialised_parameters(const dag::Dag
 
 int export_train(Session& session) {
   const std::vector<std::string>& words = session.arguments().positional;
+  const std::string& names = session.arguments().names;
+  if (!names.empty()) session.compilation().add_library_names();
   if (!session.open(words[0])) return session.finish();
   auto subject = session.subject(words.size() > 1 ? words[1] : "", true);
   if (!subject || !is_output_ready(session)) return session.finish();
+  auto map = names.empty() ? std::optional(runtime::own_names(shapes_of(subject->lowered.model)))
+                           : map_of_names(session, subject->lowered, names);
+  if (!map) return session.finish();
   if (!weights_fit(session, subject->lowered)) return session.finish();
   const auto dag = session.compile(*subject, dag::Level::built);
   if (!dag) return session.finish();
@@ -179,10 +242,11 @@ int export_train(Session& session) {
       return session.finish();
     }
   }
-  return write_files(session,
-                     {runtime::weights_of(model->memory()), "the first values of " + subject->name,
-                      std::string(tensor::dtype_name(settings.dtype))},
-                     interrupt, settings.loc);
+  return write_files(
+      session,
+      {runtime::weights_of(model->memory()), std::move(*map),
+       "the first values of " + subject->name, std::string(tensor::dtype_name(settings.dtype))},
+      interrupt, settings.loc);
 }
 
 }  // namespace
@@ -190,12 +254,20 @@ int export_train(Session& session) {
 int run_export(Console& console, const Arguments& arguments) {
   Session session(console, arguments);
   const std::vector<std::string>& words = arguments.positional;
-  if (is_program(words[0])) return export_train(session);
-  if (words.size() > 1 || !arguments.overrides.empty()) {
-    console.err << "piper: `" << (words.size() > 1 ? words[1] : "-D")
-                << "` is of a program: `export` of a checkpoint takes its folder alone\n";
+  const auto refused = [&](const std::string& text) {
+    console.err << "piper: " << text << "\n";
     return kUsage;
+  };
+  if (is_program(words[0])) {
+    if (!arguments.program.empty())
+      return refused("`--program` is of a checkpoint, and `" + words[0] + "` is a program");
+    return export_train(session);
   }
+  if (arguments.program.empty() && !arguments.names.empty())
+    return refused("`--names` needs the model of the checkpoint: write `--program FILE`, too");
+  if (arguments.program.empty() && (words.size() > 1 || !arguments.overrides.empty()))
+    return refused("`" + (words.size() > 1 ? words[1] : "-D") +
+                   "` is of a program: `export` of a checkpoint takes its folder alone");
   return export_checkpoint(session, words[0]);
 }
 

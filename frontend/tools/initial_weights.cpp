@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "frontend/tools/train_job.h"
+#include "frontend/tools/weight_names.h"
 #include "runtime/crc32.h"
 
 namespace piper::tools {
@@ -36,7 +37,7 @@ std::optional<OpenedWeights> open_weights(const std::vector<runtime::ParameterSh
   OpenedWeights weights;
   weights.files = runtime::WeightFiles::open(init.path, failure);
   if (!weights.files) return std::nullopt;
-  weights.map = runtime::own_names(shapes);
+  weights.map = init.map ? runtime_map(*init.map) : runtime::own_names(shapes);
   auto differs = runtime::check_map(weights.map, shapes);
   if (!differs)
     differs = runtime::match_weights(

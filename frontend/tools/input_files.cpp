@@ -36,6 +36,7 @@ void InputFiles::add_tree(std::string path) {
 void InputFiles::add_named(const Arguments& arguments) {
   std::vector<std::string> named = arguments.positional;
   named.push_back(arguments.machine);
+  named.push_back(arguments.program);
   for (const std::string& name : named) {
     add(name);
     if (const std::size_t colon = name.rfind(':'); colon != std::string::npos)

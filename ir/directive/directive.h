@@ -10,6 +10,7 @@
 //   order ranks { cluster[pp: 0] { F stage[0] mb[0]; { F stage[0] mb[1] } & { B stage[0] mb[0] } } }
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,6 +23,7 @@
 #include "ir/mesh.h"
 #include "ir/pass.h"
 #include "ir/tensor/type.h"
+#include "ir/weight_map.h"
 
 namespace piper::directive {
 
@@ -444,6 +446,11 @@ struct Every {
 /// The first values of parameters, from a file of weights.
 struct InitialWeights {
   std::string path;  // a safetensors file, or a folder of such files
+  // The `names` item that says which tensors the parameters are in; empty: those of their names.
+  std::string names = {};
+  // That item for the model; null without one, and in a DAG that was read from text: its text has
+  // the name alone, because plans take no weights.
+  std::shared_ptr<const WeightMap> map = {};
   // Parameters that it lacks keep the values of their initializers; otherwise none may be missing.
   bool keeps_missing = false;
   LocId loc;

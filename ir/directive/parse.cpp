@@ -517,16 +517,20 @@ Every parse_every(TextReader& reader) {
   return every;
 }
 
-/// `weights("model.safetensors", missing: init)`
+/// `weights("model.safetensors", names: hf_llama, missing: init)`
 InitialWeights parse_initial_weights(TextReader& reader) {
   InitialWeights weights;
   reader.expect("weights");
   reader.expect("(");
   weights.path = reader.string("a path");
-  if (reader.accept(",")) {
-    reader.expect("missing");
+  bool more = reader.accept(",");
+  if (more && reader.accept("names")) {
     reader.expect(":");
-    reader.expect("init");
+    weights.names = reader.name("a `names` item");
+    more = reader.accept(",");
+  }
+  if (more) {
+    for (const char* const word : {"missing", ":", "init"}) reader.expect(word);
     weights.keeps_missing = true;
   }
   reader.expect(")");

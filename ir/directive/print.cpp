@@ -385,6 +385,10 @@ void print(const Settings& settings, llvm::raw_ostream& os, const Context& conte
   if (settings.init) {
     os << "  init weights(";
     print_string(os, settings.init->path);
+    if (!settings.init->names.empty()) {
+      os << ", names: ";
+      print_name(os, settings.init->names);
+    }
     os << (settings.init->keeps_missing ? ", missing: init)" : ")");
     location(settings.init->loc);
     os << '\n';

@@ -337,6 +337,7 @@ TEST(LowerSettings, WeightsLieBesideTheProgram) {
   ASSERT_TRUE(lowered.train("u")) << lowered.report();
   EXPECT_EQ(init()->path, "/a/model");
   EXPECT_TRUE(init()->keeps_missing);
+  EXPECT_FALSE(init()->map);
   // From the command line it is relative to the current folder.
   ASSERT_TRUE(lowered.train("t", {{"base", "x/y"}})) << lowered.report();
   EXPECT_EQ(init()->path, "x/y");

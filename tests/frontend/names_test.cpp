@@ -158,5 +158,34 @@ TEST(NamesValue, OnlyTrainsResolveIt) {
   EXPECT_FALSE(lowered.program.find_names("yours").valid());
 }
 
+/// The map of `init` is that of its item, whichever others the train mentions.
+TEST(NamesValue, InitialWeightsHaveThoseOfTheirItem) {
+  Lowered lowered(
+      "model net() {\n"
+      "    input x: tensor[batch, dim: 4]\n"
+      "    weight w[dim, out: 3]\n"
+      "    loss square(x @ w)\n"
+      "}\n"
+      "names other { w: \"other\"[dim, out] }\n"
+      "names mine { w: \"mine\"[out, dim] }\n"
+      "mesh one(p: 1)\n"
+      "train t = net() on one {\n"
+      "    data: synthetic(batch: 2)\n"
+      "    optim: sgd(lr: 0.1)\n"
+      "    steps: 5\n"
+      "    let _unused = other\n"
+      "    let map = mine\n"
+      "    init: weights(\"w\", missing: init, names: map)\n"
+      "}\n");
+  ASSERT_TRUE(lowered.train("t")) << lowered.report();
+  const auto& init = lowered.result->strategy.settings.init;
+  ASSERT_TRUE(init && init->map);
+  EXPECT_TRUE(init->keeps_missing);
+  EXPECT_EQ(init->names, "mine");
+  ASSERT_EQ(init->map->weights.size(), 1u);
+  EXPECT_EQ(init->map->weights[0].tensor, "mine");
+  EXPECT_EQ(init->map->weights[0].tensor_dims, (std::vector<std::int64_t>{3, 4}));
+}
+
 }  // namespace
 }  // namespace piper

@@ -21,7 +21,7 @@ train "a train" loc("t.pipe":1:1-1:6) {
   optim sgd(lr: linear(0.1, warmup: 3, floor: 1e-05), momentum: 0.9, weight_decay: 0, clip: 1.5)
   checkpoint every 1125899906842624 keep 2147483647 loc("t.pipe":2:8-2:9)
   evaluate every 50 loc("t.pipe":2:10-2:11)
-  init weights("a \"file\"\n.safetensors", missing: init) loc("t.pipe":2:12-2:13)
+  init weights("a \"file\"\n.safetensors", names: mine, missing: init) loc("t.pipe":2:12-2:13)
 }
 mesh cluster(pp: 2, dp: 2)
 directives {

@@ -117,6 +117,9 @@ TEST(Completion, OffersWhatCanStandThere) {
        "every"},
       {"use std.models.mlp\nmesh m(p: 2)\ntrain t = mlp(layers: 1) on m {\n    init: ^\n}\n",
        "weights"},
+      {"use std.models.mlp\nnames mine { w: \"w\"[dim] }\nmesh m(p: 2)\n"
+       "train t = mlp(layers: 1) on m {\n    init: weights(\"w\", names: ^)\n}\n",
+       "mine"},
       {"use std.models.mlp\nmesh m(p: 2)\ntrain t = mlp(layers: 1) on m {\n    init: weights(\"w\", missing: ^)\n}\n",
        "init"},
       {"use std.models.mlp\nmesh m(p: 2)\ntrain t = mlp(layers: 1) on m {\n    checkpoint: every(steps: 5, ^)\n}\n",

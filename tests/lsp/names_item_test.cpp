@@ -33,7 +33,7 @@ const std::string kText =
     "    data:  synthetic(batch: 4)\n"
     "    optim: sgd(lr: 0.1)\n"
     "    steps: 1\n"
-    "    let _map = mine\n"
+    "    init:  weights(\"w\", names: mine)\n"
     "}\n";
 
 std::string line(const json::Value& value) {
@@ -54,10 +54,10 @@ TEST(NamesItem, AnswersRequests) {
     json::Object more = {};
   };
   const Row rows[] = {
-      {"hover", "_map = mi^ne", "The names of a file."},
+      {"hover", "names: mi^ne", "The names of a file."},
       {"hover", "^names mine", "parameters of a model as tensors"},
       {"hover", "layer[l].u^p:", "weight up[dim, hidden: 8]"},
-      {"definition", "_map = mi^ne", R"("line":13)"},
+      {"definition", "names: mi^ne", R"("line":13)"},
       {"references", "names mi^ne", R"("line":22)"},
       {"rename", "names mi^ne", R"("newText":"yours")", json::Object{{"newName", "yours"}}},
       {"rename", "names mi^ne", R"("newText":"names")", json::Object{{"newName", "names"}}},

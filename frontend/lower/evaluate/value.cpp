@@ -74,7 +74,7 @@ std::string describe(const Value& value) {
           [](const Shared<directive::LearningRate>&) -> std::string { return "a learning rate"; },
           [](const Shared<directive::Optimizer>&) -> std::string { return "an optimizer"; },
           [](const Shared<directive::Data>&) -> std::string { return "a data source"; },
-          [](const Shared<directive::InitialWeights>& v) { return "weights of `" + v->path + "`"; },
+          [](const Shared<WeightsValue>& v) { return "weights of `" + v->weights.path + "`"; },
           [](const Shared<directive::Every>& v) { return "every " + counted(v->steps, "step"); },
           [](const Shared<MeasureTest>&) -> std::string { return "a requirement on the plan"; },
           [](const Shared<MachineDevice>&) -> std::string { return "a device"; },

@@ -73,6 +73,12 @@ struct NamesValue {
   std::uint32_t item = 0;
 };
 
+/// `weights(...)`, the value of `init`.
+struct WeightsValue {
+  directive::InitialWeights weights;  // without a map: it needs the model
+  std::optional<NamesValue> names = {};
+};
+
 /// An order with its pending weight gradients; they are an error when the order is applied.
 struct OrderValue {
   directive::Order order;
@@ -86,14 +92,15 @@ template <typename T>
 using Shared = std::shared_ptr<const T>;
 
 struct Value {
-  using Payload = std::variant<
-      std::monostate, std::int64_t, double, bool, ByteCount, Range, AxisValue, DeviceSetId,
-      TensorValue, CursorValue, MeasureValue, NamesValue, tensor::DType, directive::Platform,
-      directive::Sampling, directive::TokenType, Fallback, const Processor*, Shared<std::string>,
-      Shared<Values>, Shared<directive::Selector>, Shared<OrderValue>, Shared<tensor::Init>,
-      Shared<directive::LearningRate>, Shared<directive::Optimizer>, Shared<directive::Data>,
-      Shared<directive::InitialWeights>, Shared<directive::Every>, Shared<MeasureTest>,
-      Shared<MachineDevice>, Shared<MachineLink>>;
+  using Payload =
+      std::variant<std::monostate, std::int64_t, double, bool, ByteCount, Range, AxisValue,
+                   DeviceSetId, TensorValue, CursorValue, MeasureValue, NamesValue, tensor::DType,
+                   directive::Platform, directive::Sampling, directive::TokenType, Fallback,
+                   const Processor*, Shared<std::string>, Shared<Values>,
+                   Shared<directive::Selector>, Shared<OrderValue>, Shared<tensor::Init>,
+                   Shared<directive::LearningRate>, Shared<directive::Optimizer>,
+                   Shared<directive::Data>, Shared<WeightsValue>, Shared<directive::Every>,
+                   Shared<MeasureTest>, Shared<MachineDevice>, Shared<MachineLink>>;
   Payload payload;
 
   Value() = default;

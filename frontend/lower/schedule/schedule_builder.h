@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -49,6 +50,8 @@ class ScheduleBuilder {
   void note_missing(const ast::Stmt& stmt);
   /// Whether the setting was written, perhaps wrongly, and failed: the default does not replace it.
   bool setting_failed(std::string_view name) const;
+  /// The `names` item of the setting `init`.
+  const std::optional<NamesValue>& names_of_init() const { return names_of_init_; }
 
  private:
   void line(const ast::DirectiveStmt& stmt, Frame& frame);
@@ -131,6 +134,7 @@ class ScheduleBuilder {
   std::uint32_t scope_ = 0;
   bool lacks_extents_ = false;  // a `partition` or `split` has an illegal extent; reported
   bool lacks_places_ = false;   // a statement that places work is left out
+  std::optional<NamesValue> names_of_init_;
   std::vector<std::string_view> given_settings_, failed_settings_;
   bool miswritten_setting_ = false;  // under a name that no setting has, or as `data = ...`
 };

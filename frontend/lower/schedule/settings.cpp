@@ -320,8 +320,9 @@ class SettingCall {
     return every;
   }
 
-  directive::InitialWeights weights() {
-    directive::InitialWeights weights;
+  WeightsValue weights() {
+    WeightsValue value;
+    directive::InitialWeights& weights = value.weights;
     weights.loc = evaluator_.here(expr_.range, frame_);
     const SourceRange range = argument_expr(expr_, 0).range;
     weights.path_loc = evaluator_.here(range, frame_);
@@ -331,10 +332,16 @@ class SettingCall {
           .fail(Code::setting_out_of_range, range, frame_,
                 "`path` of `weights` is empty; it must name a file or a folder")
           .hint("write `weights(\"model.safetensors\")`");
-      return weights;
+      return value;
     }
-    weights.keeps_missing = argument(1).has_value();
-    return weights;
+    if (const auto names = argument(1)) {
+      if (const auto* const item = names->get<NamesValue>()) {
+        value.names = *item;
+        weights.names = std::string(evaluator_.program().names[item->item].name());
+      }
+    }
+    weights.keeps_missing = argument(2).has_value();
+    return value;
   }
 
   /// A number with bounds of its own; 0 if it is left out.
@@ -425,7 +432,9 @@ void ScheduleBuilder::setting(const ast::SettingStmt& stmt, Frame& frame) {
     }
     (name == "checkpoint" ? settings.checkpoint : settings.evaluate) = every;
   } else if (name == "init") {
-    settings.init = *value.shared<directive::InitialWeights>();
+    const WeightsValue& init = *value.shared<WeightsValue>();
+    settings.init = init.weights;
+    names_of_init_ = init.names;
   } else if (name == "device") {
     settings.device = *value.get<directive::Platform>();
   } else if (name == "dtype") {
