@@ -27,9 +27,10 @@ setup:
 	@.deps/install_system_packages.sh
 	@python3 .deps/fetch_wheels.py
 
-# For tests only: NVRTC, which compiles the CUDA kernels.
+# For tests only: NVRTC, which compiles the CUDA kernels, and the Python packages of Hugging Face's models.
 test-setup: setup
 	@python3 .deps/fetch_wheels.py --group test
+	@python3 .deps/fetch_wheels.py --group transformers
 
 # Ninja configures again by itself when a CMake file changes.
 build/%/build.ninja: | setup

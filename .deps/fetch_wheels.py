@@ -7,8 +7,8 @@ Layout of the cache (`$PIPER_CACHE`, else `$XDG_CACHE_HOME/piper`, else `~/.cach
     trees/KEY/         all wheels of a group side by side (hard links), so that `torch/` and `nvidia/`
                        are neighbours as LibTorch's own run path expects; KEY digests their rows
 
-Groups: `base` for the program, `test` for its tests alone, `format` and `lint` for the tools of
-`make format` and `make lint`.
+Groups: `base` for the program, `test` for its tests alone, `transformers` for the Python packages
+that a test imports from the tree, `format` and `lint` for the tools of `make format` and `make lint`.
 
 Every folder is built aside and renamed into place, so a folder that exists is complete and two
 runs at once do no harm: the one that loses the rename uses the winner's folder.
@@ -90,9 +90,10 @@ def download(name, pin, folder):
     requirements.write_text(f"{pin['requirement']} --hash=sha256:{pin['sha256']}\n")
     wheels = folder / "download"
     wheels.mkdir()
+    version = pin.get("python", "3.12")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-cache-dir",
-               "--no-deps", "--require-hashes", "--only-binary=:all:", "--python-version", "3.12",
-               "--implementation", "cp", "--abi", "cp312", "--dest", str(wheels), "--requirement", str(requirements)]
+               "--no-deps", "--require-hashes", "--only-binary=:all:", "--python-version", version,
+               "--implementation", "cp", "--abi", "cp" + version.replace(".", ""), "--dest", str(wheels), "--requirement", str(requirements)]
     for platform in PLATFORMS:
         command += ["--platform", platform]
     temporary = folder / "pip"
@@ -124,7 +125,7 @@ def unpack_wheel(root, name, pin, seeds):
         return target
     with tempfile.TemporaryDirectory(prefix=".building-", dir=root) as scratch_name:
         scratch = pathlib.Path(scratch_name)
-        stem = name.replace("-", "_").rpartition("_")[0]
+        stem = pin["requirement"].partition("==")[0].replace("-", "_")
         seeded = [seed for folder in seeds for seed in sorted(folder.glob(f"{stem}-*.whl"))
                   if sha256_of(seed) == pin["sha256"]]
         if seeded:
