@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
+#include <sstream>
 
 #include "llvm/Support/JSON.h"
+#include "runtime/weights/weight_files.h"
 #include "tests/support/golden.h"
 #include "tests/support/process.h"
 #include "tests/support/temporary_folder.h"
@@ -406,8 +409,9 @@ TEST(Examples, AllAreClean) {
   for (const std::string& file : files) {
     const ToolResult checked = run_tool({"check", file});
     EXPECT_EQ(checked.exit_code, 0) << file;
-    // Texts that are made by a script beside it.
-    if (file.starts_with("examples/data/") || file.starts_with("examples/gpt/")) {
+    // Texts that are made by a script beside it, and weights from elsewhere.
+    if (file.starts_with("examples/data/") || file.starts_with("examples/gpt/") ||
+        file.starts_with("examples/finetune/")) {
       EXPECT_THAT(checked.err, HasSubstr("warning P6107: cannot read"));
     } else {
       EXPECT_EQ(checked.err, "") << file;
@@ -423,6 +427,55 @@ TEST(Examples, SmallOnesTrain) {
     EXPECT_EQ(run.exit_code, 0) << file << ": " << run.err;
     EXPECT_THAT(run.out, HasSubstr("2 steps in ")) << file;
   }
+}
+
+/// The commands of a page, which stand behind four spaces.
+std::vector<std::string> commands_of(const std::string& page) {
+  std::vector<std::string> commands;
+  std::istringstream lines(read_text(page).value_or(""));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("    piper ")) commands.push_back(line.substr(10));
+  }
+  return commands;
+}
+
+/// The tensors of a folder of weights, by their names.
+std::map<std::string, std::string> tensors_of(const std::string& folder) {
+  runtime::Failure failure;
+  const auto files = runtime::WeightFiles::open(folder, failure);
+  EXPECT_TRUE(files) << failure.message;
+  std::map<std::string, std::string> tensors;
+  if (!files) return tensors;
+  for (const auto& [name, tensor] : files->tensors()) {
+    std::string bytes(tensor.stored.end - tensor.stored.begin, '\0');
+    EXPECT_FALSE(files->read(tensor.file, tensor.position, bytes.size(), bytes.data()));
+    tensors.emplace(name, std::move(bytes));
+  }
+  return tensors;
+}
+
+/// The commands of its page: the weights of the base stay, and adapters stand beside them.
+TEST(Examples, FineTuningTrainsAdaptersAlone) {
+  const TemporaryFolder folder;
+  const std::string examples = std::filesystem::absolute("examples").string();
+  std::string printed;
+  for (std::string command : commands_of("examples/finetune/README.md")) {
+    command.replace(command.find("examples"), 8, examples);
+    if (command.starts_with("train")) command += " --steps 2 --interpret";
+    const ProcessResult run = shell(folder, "PIPER_MATH=builtin exec \"$0\" " + command);
+    ASSERT_EQ(run.exit_code, 0) << command << "\n" << run.err;
+    printed += run.out;
+  }
+  EXPECT_THAT(printed,
+              HasSubstr("not in it, with first values: `block.0.attention.0.adapter.0.down`"));
+  const auto base = tensors_of(folder.path() / "base"), tuned = tensors_of(folder.path() / "tuned");
+  EXPECT_EQ(base.size(), 21u);
+  EXPECT_EQ(tuned.size(), base.size() + 8);
+  for (const auto& [name, bytes] : base) EXPECT_EQ(tuned.at(name), bytes) << name;
+  // A product with the first value 0 has been trained.
+  const std::string& up = tuned.at("model.layers.1.self_attn.v_proj.lora_B.weight");
+  EXPECT_NE(up, std::string(up.size(), '\0'));
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "tuned" / "config.json"));
 }
 
 /// Stands in for the package `tokenizers`: an id of a text is one of its bytes, in pairs above 255.
