@@ -11,7 +11,7 @@
 // + position. Steps count from 0 since the start of the program (a resumed run too).
 #include <stdint.h>
 
-#define PIPER_ABI_VERSION 12u
+#define PIPER_ABI_VERSION 13u
 #define PIPER_MAX_SLOTS 3  // tensors of optimizer state that a parameter has at most
 
 #ifdef __cplusplus
@@ -185,15 +185,24 @@ typedef struct PiperLoss {
   int64_t ignore;
 } PiperLoss;
 
-typedef enum PiperLibraryKind {
-  PIPER_CALL_GEMM = 0,
-  PIPER_CALL_ATTEND = 1,
-  PIPER_CALL_ATTEND_GRAD = 2
-} PiperLibraryKind;
+// The functions of libraries, by the rows of runtime/calls.def.
+typedef enum PiperCallKind {
+#define CALL(name, KIND, operands, results, family) PIPER_CALL_##KIND,
+#include "runtime/calls.def"
+#undef CALL
+} PiperCallKind;
+enum {
+  PIPER_CALL_KINDS = 0  // the number of kinds
+#define CALL(name, KIND, operands, results, family) +1
+#include "runtime/calls.def"
+#undef CALL
+};
+#define PIPER_MAX_CALL_OPERANDS 6
+#define PIPER_MAX_CALL_RESULTS 3
 
-// c[b][m][n] = a[b][m][k] b[b][k][n] (+ c when accumulate). transpose_a: a is stored [b][k][m];
-// likewise b. Dense, row-major. `dtype` is that of a, b and c, except that products of PIPER_BF16
-// have a c of f32.
+// c[b][m][n] = a[b][m][k] b[b][k][n], stored as PiperCallEnd says. transpose_a: a is stored
+// [b][k][m]; likewise b. Dense, row-major. `dtype` is that of a, b and c, except that products of
+// PIPER_BF16 have a c of f32 unless they round.
 typedef struct PiperGemm {
   int64_t batch, m, n, k;
   uint32_t transpose_a, transpose_b;
@@ -218,6 +227,38 @@ typedef struct PiperAttend {
   uint32_t dtype;
   uint32_t form;  // PiperAttendForm
 } PiperAttend;
+
+// Everything about a call that is the same at each of its places. Programs hold each distinct shape
+// once, as a constant.
+typedef struct PiperCallShape {
+  uint32_t kind;  // PiperCallKind
+  // Distinct shapes of a program have distinct numbers, and the numbers are small: a library keeps
+  // what it prepares for a shape in a table by number.
+  uint32_t number;
+  union {  // by kind
+    PiperGemm gemm;
+    PiperAttend attend;
+  } of;
+} PiperCallShape;
+
+// How a product stores its sums; other calls write. Products of PIPER_BF16 are summed in f32: c is
+// f32, or bf16 if the sums are rounded, once. Only GPUs round.
+typedef enum PiperCallEnd {
+  PIPER_END_WRITES = 0,
+  PIPER_END_ADDS = 1,
+  PIPER_END_ROUNDS = 2
+} PiperCallEnd;
+#define PIPER_CALL_ENDS 3u
+
+// One call. Nothing in it outlives the call except the shape.
+typedef struct PiperCall {
+  const PiperCallShape* shape;
+  const void* const* in;  // addresses of the operands, in the order of runtime/calls.def
+  void* const* out;       // of the results
+  void* workspace;        // memory that the plan reserves for this call; null if it has 0 bytes
+  uint64_t workspace_bytes;
+  uint32_t end;  // PiperCallEnd
+} PiperCall;
 
 struct PiperRank;
 struct PiperApi;
@@ -331,15 +372,8 @@ typedef struct PiperApi {
   // Hands over the loss sums of all microbatches, then the count of a masked loss (or, for subject
   // PIPER_NORM, the gradient norm) of this step.
   void (*report)(PiperRank* rank, uint32_t subject, const double* values, uint32_t count);
-  int (*gemm)(PiperRank* rank, uint32_t action, const PiperGemm* call, const void* a, const void* b,
-              void* c, uint32_t accumulate);
-  int (*attend)(PiperRank* rank, uint32_t action, const PiperAttend* call, const void* q,
-                const void* k, const void* v, void* out, void* lse, void* workspace,
-                uint64_t workspace_bytes);
-  int (*attend_grad)(PiperRank* rank, uint32_t action, const PiperAttend* call, const void* q,
-                     const void* k, const void* v, const void* out, const void* lse,
-                     const void* dout, void* dq, void* dk, void* dv, void* workspace,
-                     uint64_t workspace_bytes);
+  // Makes a library call; nonzero on failure.
+  int (*call)(PiperRank* rank, uint32_t action, const PiperCall* call);
   uint64_t (*now_ns)(void);
 } PiperApi;
 #define PIPER_NORM 0xFFFFFFFFu
@@ -351,6 +385,44 @@ static inline uint64_t piper_wide_bytes(uint32_t dtype) {
     case PIPER_I64: return 8;
     case PIPER_F32:
     case PIPER_BF16: return 4;
+  }
+  return 0;
+}
+
+// ---- library calls
+// -----------------------------------------------------------------------------------------------------
+
+// `attend`; null for an unknown kind.
+static inline const char* piper_call_name(uint32_t kind) {
+  switch ((PiperCallKind)kind) {
+#define CALL(name, KIND, operands, results, family) \
+  case PIPER_CALL_##KIND: return #name;
+#include "runtime/calls.def"
+#undef CALL
+  }
+  return (const char*)0;
+}
+
+static inline int piper_same_gemm(const PiperGemm* a, const PiperGemm* b) {
+  return a->batch == b->batch && a->m == b->m && a->n == b->n && a->k == b->k &&
+         a->transpose_a == b->transpose_a && a->transpose_b == b->transpose_b &&
+         a->dtype == b->dtype;
+}
+
+static inline int piper_same_attend(const PiperAttend* a, const PiperAttend* b) {
+  return a->batch == b->batch && a->seq == b->seq && a->keys == b->keys && a->heads == b->heads &&
+         a->kv_heads == b->kv_heads && a->width == b->width && a->value_width == b->value_width &&
+         a->scale == b->scale && a->causal == b->causal && a->dtype == b->dtype &&
+         a->form == b->form;
+}
+
+// 1 if two shapes have equal kinds and members; their numbers may differ.
+static inline int piper_same_shape(const PiperCallShape* a, const PiperCallShape* b) {
+  if (a->kind != b->kind) return 0;
+  switch ((PiperCallKind)a->kind) {
+    case PIPER_CALL_GEMM: return piper_same_gemm(&a->of.gemm, &b->of.gemm);
+    case PIPER_CALL_ATTEND:
+    case PIPER_CALL_ATTEND_GRAD: return piper_same_attend(&a->of.attend, &b->of.attend);
   }
   return 0;
 }
@@ -497,5 +569,15 @@ static inline int piper_wait(const PiperApi* api, PiperRank* rank, uint32_t stre
 }
 
 #ifdef __cplusplus
+}
+
+// A library call of generated code.
+template <unsigned num_in, unsigned num_out>
+static inline int piper_call(const PiperApi* api, PiperRank* rank, uint32_t action,
+                             const PiperCallShape* shape, const void* const (&in)[num_in],
+                             void* const (&out)[num_out], uint32_t end = PIPER_END_WRITES,
+                             void* workspace = 0, uint64_t workspace_bytes = 0) {
+  const PiperCall call = {shape, in, out, workspace, workspace_bytes, end};
+  return api->call(rank, action, &call);
 }
 #endif

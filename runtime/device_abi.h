@@ -12,7 +12,7 @@
 //   role->enqueue(role, &device, &rank, 0, role->num_actions);   // one step
 #include "runtime/abi.h"
 
-#define PIPER_DEVICE_ABI_VERSION 6u
+#define PIPER_DEVICE_ABI_VERSION 7u
 
 // The alignment that CUDA libraries want for their workspaces and pieces of them. Buffers lie at
 // multiples of 64: the plan reserves this number of bytes more, and the call begins at the next
@@ -26,14 +26,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-// How a matrix product stores its sums. Products of bf16 are summed in f32: c is f32, or bf16 if
-// the sums are rounded, once.
-typedef enum PiperGemmEnd {
-  PIPER_GEMM_WRITES = 0,
-  PIPER_GEMM_ADDS = 1,
-  PIPER_GEMM_ROUNDS = 2
-} PiperGemmEnd;
 
 // One bf16 number in memory, of runtime/kernel_math.h; only pointers to it appear here.
 struct piper_bf16;
@@ -69,17 +61,8 @@ struct PiperDevice {
   int (*count)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action,
                const uint64_t* from, uint32_t num_from, uint64_t elements, int64_t ignore,
                uint64_t to);
-  // `end`: a PiperGemmEnd.
-  int (*gemm)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action,
-              const PiperGemm* call, const void* a, const void* b, void* c, uint32_t end,
-              void* workspace, uint64_t workspace_bytes);
-  int (*attend)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action,
-                const PiperAttend* call, const void* q, const void* k, const void* v, void* out,
-                void* lse, void* workspace, uint64_t workspace_bytes);
-  int (*attend_grad)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action,
-                     const PiperAttend* call, const void* q, const void* k, const void* v,
-                     const void* out, const void* lse, const void* dout, void* dq, void* dk,
-                     void* dv, void* workspace, uint64_t workspace_bytes);
+  int (*call)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action,
+              const PiperCall* call);
   int (*load)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action,
               uint32_t input, uint64_t first, uint64_t samples, uint64_t to);
   // Numbers of `dtype` at `from`; if `counted` the last one is a double. They are handed over when
@@ -102,6 +85,7 @@ typedef struct PiperKernelEntry {
 typedef struct PiperEnqueue {
   uint32_t abi_version;
   uint32_t num_actions, num_kernels;
+  uint32_t num_shapes;  // the numbers of the shapes of library calls are below this
   const PiperKernelEntry* kernels;
   // The position of each action in the one linear order of all actions of all roles; ascending. The
   // members of a communication have neighbouring positions.
@@ -113,5 +97,15 @@ typedef struct PiperEnqueue {
 } PiperEnqueue;
 
 #ifdef __cplusplus
+}
+
+// A library call of an enqueuing function.
+template <unsigned num_in, unsigned num_out>
+static inline int piper_call(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action,
+                             const PiperCallShape* shape, const void* const (&in)[num_in],
+                             void* const (&out)[num_out], uint32_t end = PIPER_END_WRITES,
+                             void* workspace = 0, uint64_t workspace_bytes = 0) {
+  const PiperCall call = {shape, in, out, workspace, workspace_bytes, end};
+  return device->call(device, rank, stream, action, &call);
 }
 #endif

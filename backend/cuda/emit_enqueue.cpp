@@ -39,8 +39,7 @@ class Emission {
            counted(program_.streams.size(), "stream") +
            ".\n// Numbers are bytes from the start of the arena (" + number(program_.arena_bytes) +
            " bytes, the first " + number(program_.state_bytes) +
-           " of them state).\n#include \"runtime/device_abi.h\"\n\n" + descriptions_.text +
-           functions;
+           " of them state).\n#include \"runtime/device_abi.h\"\n\n" + shapes_.text + functions;
     calls();
     kernels();
     enqueue();
@@ -108,27 +107,8 @@ class Emission {
       case BodyStep::Kind::library: break;
     }
     const auto& call = std::get<LibraryCall>(body.steps[step.number]);
-    static constexpr const char* kNames[] = {"gemm", "attend", "attend_grad"};
-    std::string arguments = "&" + describe_call(call, descriptions_);
-    for (const BufferIndex index : call.operands) arguments += ", " + name(index);
-    for (const BufferIndex index : call.results) arguments += ", " + name(index);
-    if (call.kind == PIPER_CALL_GEMM) {
-      arguments += call.accumulates                            ? ", PIPER_GEMM_ADDS"
-                   : call.rounds                               ? ", PIPER_GEMM_ROUNDS"
-                   : body.buffers[call.results[0]].accumulates ? ", " + adds(call.results[0])
-                                                               : ", PIPER_GEMM_WRITES";
-    }
-    if (call.workspace_bytes > 0) {
-      const KernelBuffer& workspace = body.buffers[call.workspace];
-      arguments +=
-          ", arena + at->workspace" +
-          (workspace.offset > 0 ? " + " + std::to_string(workspace.offset) : std::string()) + ", " +
-          number(call.workspace_bytes);
-    } else {
-      arguments += ", 0, 0";
-    }
-    return "  // " + comment(call.value) + "\n  if (device->" + kNames[call.kind] + common +
-           arguments + ")) return 1;\n";
+    return "  // " + comment(call.value) + "\n  if (piper_call" + common +
+           call_arguments(body, call, shapes_) + ")) return 1;\n";
   }
 
   void calls() {
@@ -231,7 +211,7 @@ class Emission {
     out_ +=
         "    }\n  }\n  return 0;\n}\n\nextern \"C\" const PiperEnqueue* piper_enqueue_v1(void) {\n  static const PiperEnqueue role = {PIPER_DEVICE_ABI_VERSION, " +
         std::to_string(program_.instructions.size()) + ", " +
-        std::to_string(kernels_.list().size()) +
+        std::to_string(kernels_.list().size()) + ", " + std::to_string(shapes_.names.size()) +
         ", kernels, places, enqueue, 0};\n  return &role;\n}\n";
   }
 
@@ -245,7 +225,7 @@ class Emission {
   // Bodies; per action that runs one: its number among the body's calls.
   std::vector<std::uint32_t> used_, call_of_;
   std::size_t next_call_ = 0;
-  CallDescriptions descriptions_;
+  CallShapes shapes_;
   std::string out_;
 };
 

@@ -157,27 +157,28 @@ class CallPrinter {
         call.workspace_bytes == 0
             ? ""
             : ", " + number(call.workspace_bytes) + " bytes of " + place(call.workspace);
-    if (call.kind == PIPER_CALL_GEMM) {
-      const PiperGemm& g = call.gemm;
+    if (call.shape.kind == PIPER_CALL_GEMM) {
+      const PiperGemm& g = call.shape.of.gemm;
       const std::string batch = g.batch == 1 ? "" : "[" + std::to_string(g.batch) + "]";
       const auto matrix = [&](const char* name, std::int64_t rows, std::int64_t columns,
                               bool transposed) {
         return name + batch + "[" + std::to_string(transposed ? columns : rows) + "][" +
                std::to_string(transposed ? rows : columns) + "]" + (transposed ? "^T" : "");
       };
-      out_ += line("cublasLt", matrix("c", g.m, g.n, false) +
-                                   (call.accumulates || adds(call.results[0]) ? " += " : " = ") +
-                                   matrix("a", g.m, g.k, g.transpose_a != 0) + " " +
-                                   matrix("b", g.k, g.n, g.transpose_b != 0) + " " +
-                                   dtype_text(g.dtype) + (call.rounds ? " rounded" : "") +
-                                   workspace + ": (" + operands + ") -> " + results);
+      out_ += line("cublasLt",
+                   matrix("c", g.m, g.n, false) +
+                       (call.end == PIPER_END_ADDS || adds(call.results[0]) ? " += " : " = ") +
+                       matrix("a", g.m, g.k, g.transpose_a != 0) + " " +
+                       matrix("b", g.k, g.n, g.transpose_b != 0) + " " + dtype_text(g.dtype) +
+                       (call.end == PIPER_END_ROUNDS ? " rounded" : "") + workspace + ": (" +
+                       operands + ") -> " + results);
       return;
     }
-    const PiperAttend& a = call.attend;
+    const PiperAttend& a = call.shape.of.attend;
     static constexpr const char* kForms[] = {"kernel of piper", "LibTorch, flash",
                                              "LibTorch, efficient"};
     static_assert(std::size(kForms) == PIPER_ATTEND_EFFICIENT + 1);
-    out_ += line(call.kind == PIPER_CALL_ATTEND ? "attention" : "attention'",
+    out_ += line(call.shape.kind == PIPER_CALL_ATTEND ? "attention" : "attention'",
                  attention_shape(a) + ", " + kForms[a.form] + workspace + ": (" + operands +
                      ") -> (" + results + ")");
   }
@@ -302,12 +303,12 @@ std::string own_attention_text(const std::vector<KernelBody>& bodies) {
   for (const KernelBody& body : bodies) {
     for (const auto& step : body.steps) {
       const auto* const call = std::get_if<LibraryCall>(&step);
-      if (call == nullptr || call->kind != PIPER_CALL_ATTEND ||
-          call->attend.form != PIPER_ATTEND_BUILTIN)
+      if (call == nullptr || call->shape.kind != PIPER_CALL_ATTEND ||
+          call->shape.of.attend.form != PIPER_ATTEND_BUILTIN)
         continue;
-      const char* const refusal = attention_refusal(call->attend);
+      const char* const refusal = attention_refusal(call->shape.of.attend);
       if (refusal == nullptr) continue;  // requested
-      lines.insert("attention " + attention_shape(call->attend) +
+      lines.insert("attention " + attention_shape(call->shape.of.attend) +
                    " is the slow kernel of piper, not LibTorch's: " + refusal + "\n");
     }
   }

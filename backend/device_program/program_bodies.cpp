@@ -80,6 +80,7 @@ std::uint32_t ProgramBodies::norm() {
 
 std::uint32_t ProgramBodies::add(KernelBody body, std::string_view name) {
   body.name = name;
+  number_shapes(body, shapes_);
   list_.push_back(std::move(body));
   return static_cast<std::uint32_t>(list_.size() - 1);
 }

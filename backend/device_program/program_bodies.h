@@ -43,7 +43,8 @@ class ProgramBodies {
 
  private:
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
-  /// Appends the body under this name and returns its position.
+  /// Appends the body under this name and returns its position. The shapes of its library calls
+  /// get their numbers.
   std::uint32_t add(KernelBody body, std::string_view name);
 
   const dag::Dag& dag_;
@@ -56,6 +57,7 @@ class ProgramBodies {
   std::map<std::pair<bool, std::vector<std::int64_t>>, std::uint32_t> sums_;
   std::vector<dag::SquaredPart> norm_order_;
   std::uint32_t norm_ = kNone;
+  std::vector<PiperCallShape> shapes_;  // distinct, by number
 };
 
 }  // namespace piper::backend

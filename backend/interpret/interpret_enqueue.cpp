@@ -23,12 +23,17 @@ InterpretedEnqueue::InterpretedEnqueue(const DeviceProgram& program,
     kernels_.push_back({kernel.name.c_str(), static_cast<std::uint64_t>(kernel.launch.blocks),
                         static_cast<std::uint32_t>(kernel.launch.threads), 0});
   }
+  std::uint32_t num_shapes = 0;
   for (std::size_t body = 0; body < steps.size(); ++body) {
     std::vector<PiperCheck>& checks = checks_.emplace_back();
     for (const BodyStep& step : steps[body]) {
       PiperCheck& check = checks.emplace_back();
       if (step.kind == BodyStep::Kind::kernel)
         kernels_[step.number].num_arguments = static_cast<std::uint32_t>(step.arguments.size());
+      if (step.kind == BodyStep::Kind::library) {
+        const auto& call = std::get<LibraryCall>(bodies[body].steps[step.number]);
+        num_shapes = std::max(num_shapes, call.shape.number + 1);
+      }
       if (step.kind != BodyStep::Kind::check) continue;
       check = {step.check.where.abi(),
                step.check.target ? kTargetOutOfRange : kIndexOutOfRange,
@@ -41,6 +46,7 @@ InterpretedEnqueue::InterpretedEnqueue(const DeviceProgram& program,
   table_ = {PIPER_DEVICE_ABI_VERSION,
             static_cast<std::uint32_t>(program.instructions.size()),
             static_cast<std::uint32_t>(kernels_.size()),
+            num_shapes,
             kernels_.data(),
             program.places.data(),
             &InterpretedEnqueue::enqueue,
@@ -152,26 +158,19 @@ int InterpretedEnqueue::run_body(PiperDevice* device, PiperRank* rank, std::uint
       }
       case BodyStep::Kind::library: {
         const auto& call = std::get<LibraryCall>(body.steps[step.number]);
-        void* at[9] = {};
-        std::size_t n = 0;
-        for (const BufferIndex index : call.operands) at[n++] = address(index);
-        for (const BufferIndex index : call.results) at[n++] = address(index);
-        const std::uint64_t bytes = call.workspace_bytes;
-        void* const workspace = bytes > 0 ? address(call.workspace) : nullptr;
-        if (call.kind == PIPER_CALL_GEMM) {
-          failed = device->gemm(device, rank, each.stream, action, &call.gemm, at[0], at[1], at[2],
-                                call.accumulates ? PIPER_GEMM_ADDS
-                                : call.rounds    ? PIPER_GEMM_ROUNDS
-                                                 : static_cast<PiperGemmEnd>(adds(call.results[0])),
-                                workspace, bytes);
-          break;
-        }
-        failed = call.kind == PIPER_CALL_ATTEND
-                     ? device->attend(device, rank, each.stream, action, &call.attend, at[0], at[1],
-                                      at[2], at[3], at[4], workspace, bytes)
-                     : device->attend_grad(device, rank, each.stream, action, &call.attend, at[0],
-                                           at[1], at[2], at[3], at[4], at[5], at[6], at[7], at[8],
-                                           workspace, bytes);
+        const void* in[PIPER_MAX_CALL_OPERANDS];
+        void* out[PIPER_MAX_CALL_RESULTS];
+        for (std::size_t i = 0; i < call.operands.size(); ++i) in[i] = address(call.operands[i]);
+        for (std::size_t i = 0; i < call.results.size(); ++i) out[i] = address(call.results[i]);
+        const bool may_add = call.shape.kind == PIPER_CALL_GEMM && call.end == PIPER_END_WRITES;
+        const PiperCall request{
+            .shape = &call.shape,
+            .in = in,
+            .out = out,
+            .workspace = call.workspace_bytes > 0 ? address(call.workspace) : nullptr,
+            .workspace_bytes = call.workspace_bytes,
+            .end = may_add && adds(call.results[0]) != 0 ? PIPER_END_ADDS : call.end};
+        failed = device->call(device, rank, each.stream, action, &request);
         break;
       }
     }

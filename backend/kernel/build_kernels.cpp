@@ -203,14 +203,15 @@ std::vector<Kernel> Builder::kernels(const FusedStep& step) {
 LibraryCall Builder::library_call(const LibraryNode& made) {
   const Node& node = graph_.node(made.node);
   LibraryCall call;
-  call.rounds = made.rounded.valid();
-  call.value = text(call.rounds ? made.rounded : graph_.result(node));
-  call.accumulates = node.op == Op::contract_add;
+  const bool rounds = made.rounded.valid();
+  call.value = text(rounds ? made.rounded : graph_.result(node));
+  if (rounds) call.end = PIPER_END_ROUNDS;
+  if (node.op == Op::contract_add) call.end = PIPER_END_ADDS;
   for (ValueId operand : graph_.operands(node))
     call.operands.push_back(buffer_of(axes_.memory(operand)));
-  if (call.accumulates) call.operands.pop_back();  // its addend is in its result
+  if (node.op == Op::contract_add) call.operands.pop_back();  // its addend is in its result
   for (std::size_t r = 0; r < node.num_results; ++r)
-    call.results.push_back(buffer_of(call.rounds ? made.rounded : graph_.result(node, r)));
+    call.results.push_back(buffer_of(rounds ? made.rounded : graph_.result(node, r)));
   const auto product = [](std::span<const tensor::Dim> dims) {
     return std::accumulate(dims.begin(), dims.end(), std::int64_t{1},
                            [](std::int64_t n, const tensor::Dim& dim) { return n * dim.extent; });
@@ -220,37 +221,39 @@ LibraryCall Builder::library_call(const LibraryNode& made) {
   if (node.op == Op::contract || node.op == Op::contract_add) {
     const tensor::GemmForm form =
         tensor::gemm_form(first, graph_.type(operands[1]), node.attrs.dims);
-    call.kind = PIPER_CALL_GEMM;
-    call.gemm.batch = product(form.batched);
-    call.gemm.m = product(form.rest_a);
-    call.gemm.n = product(form.rest_b);
-    call.gemm.k = product(form.summed);
-    call.gemm.transpose_a = form.a_summed_last ? 0 : 1;
-    call.gemm.transpose_b = form.b_summed_last ? 1 : 0;
-    call.gemm.dtype = abi_dtype(first.dtype);
-    if (target_ != Target::cpu) plan_workspace(call, cuda::product_workspace(call.gemm));
+    call.shape.kind = PIPER_CALL_GEMM;
+    PiperGemm& gemm = call.shape.of.gemm;
+    gemm.batch = product(form.batched);
+    gemm.m = product(form.rest_a);
+    gemm.n = product(form.rest_b);
+    gemm.k = product(form.summed);
+    gemm.transpose_a = form.a_summed_last ? 0 : 1;
+    gemm.transpose_b = form.b_summed_last ? 1 : 0;
+    gemm.dtype = abi_dtype(first.dtype);
+    if (target_ != Target::cpu) plan_workspace(call, cuda::product_workspace(gemm));
     return call;
   }
   const auto& q = first.dims;
   const auto& k = graph_.type(operands[1]).dims;
   const auto& v = graph_.type(operands[2]).dims;
   const std::size_t rank = q.size();
-  call.kind = node.op == Op::attend ? PIPER_CALL_ATTEND : PIPER_CALL_ATTEND_GRAD;
-  call.attend.batch = product(std::span(q).first(rank - 3));
-  call.attend.seq = q[rank - 3].extent;
-  call.attend.keys = k[rank - 3].extent;
-  call.attend.heads = q[rank - 2].extent;
-  call.attend.kv_heads = k[rank - 2].extent;
-  call.attend.width = q[rank - 1].extent;
-  call.attend.value_width = v[rank - 1].extent;
-  call.attend.scale = node.attrs.scalar;
-  call.attend.causal = node.attrs.causal ? 1 : 0;
-  call.attend.dtype = abi_dtype(first.dtype);
-  if (target_ == Target::cuda) call.attend.form = cuda::attention_form(call.attend);
-  plan_workspace(call,
-                 target_ == Target::cpu
-                     ? piper_attend_workspace(&call.attend)
-                     : cuda::attention_workspace(call.attend, call.kind == PIPER_CALL_ATTEND_GRAD));
+  call.shape.kind = node.op == Op::attend ? PIPER_CALL_ATTEND : PIPER_CALL_ATTEND_GRAD;
+  call.shape.of.attend = {};
+  PiperAttend& attend = call.shape.of.attend;
+  attend.batch = product(std::span(q).first(rank - 3));
+  attend.seq = q[rank - 3].extent;
+  attend.keys = k[rank - 3].extent;
+  attend.heads = q[rank - 2].extent;
+  attend.kv_heads = k[rank - 2].extent;
+  attend.width = q[rank - 1].extent;
+  attend.value_width = v[rank - 1].extent;
+  attend.scale = node.attrs.scalar;
+  attend.causal = node.attrs.causal ? 1 : 0;
+  attend.dtype = abi_dtype(first.dtype);
+  if (target_ == Target::cuda) attend.form = cuda::attention_form(attend);
+  plan_workspace(call, target_ == Target::cpu
+                           ? piper_attend_workspace(&attend)
+                           : cuda::attention_workspace(attend, node.op == Op::attend_grad));
   return call;
 }
 
@@ -329,7 +332,7 @@ BufferUse buffer_use_of(const KernelStep& step) {
   const auto& call = std::get<LibraryCall>(step);
   BufferUse buffers{{call.operands.begin(), call.operands.end()},
                     {call.results.begin(), call.results.end()}};
-  if (call.accumulates) buffers.reads.insert(call.results[0]);
+  if (call.end == PIPER_END_ADDS) buffers.reads.insert(call.results[0]);
   return buffers;
 }
 
@@ -359,6 +362,18 @@ BufferUse buffer_use(const Kernel& kernel) {
 
 KernelBody build_kernels(const dag::Body& body, Target target, const std::vector<int>& in_place) {
   return Builder(body, target, in_place).run();
+}
+
+void number_shapes(KernelBody& body, std::vector<PiperCallShape>& known) {
+  for (KernelStep& step : body.steps) {
+    auto* const call = std::get_if<LibraryCall>(&step);
+    if (call == nullptr) continue;
+    const auto at = std::find_if(known.begin(), known.end(), [&](const PiperCallShape& shape) {
+      return piper_same_shape(&shape, &call->shape) != 0;
+    });
+    call->shape.number = static_cast<std::uint32_t>(at - known.begin());
+    if (at == known.end()) known.push_back(call->shape);
+  }
 }
 
 std::int64_t scratch_bytes(const dag::Body& body, Target target) {
@@ -402,8 +417,7 @@ std::string print(const KernelBody& body) {
         text += (i == 0 ? "" : ", ") + kernel->ops[i];
     } else {
       const auto& call = std::get<LibraryCall>(step);
-      static constexpr const char* kNames[] = {"gemm", "attend", "attend_grad"};
-      text += std::string("  call ") + kNames[call.kind];
+      text += std::string("  call ") + piper_call_name(call.shape.kind);
     }
     text += ": (" + list(reads) + ") -> (" + list(writes) + ")\n";
   }

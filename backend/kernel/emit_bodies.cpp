@@ -114,46 +114,97 @@ std::string CppBodies::kernel_function(const Kernel& kernel, const KernelBody& b
   return known_[key] = name;
 }
 
-std::string describe_call(const LibraryCall& call, CallDescriptions& known) {
-  char text[512], name[160];
-  if (call.kind == PIPER_CALL_GEMM) {
-    const PiperGemm& g = call.gemm;
-    const std::string dtype =
-        g.dtype == PIPER_F32 ? "" : "_" + std::string(tensor::dtype_name(row_of(g.dtype).dtype));
-    std::snprintf(name, sizeof name, "gemm_%s%lldx%lldx%lld_%s%s%s",
-                  g.batch == 1 ? "" : (std::to_string(g.batch) + "x").c_str(),
-                  static_cast<long long>(g.m), static_cast<long long>(g.n),
-                  static_cast<long long>(g.k), g.transpose_a ? "t" : "n", g.transpose_b ? "t" : "n",
-                  dtype.c_str());
-    std::snprintf(
-        text, sizeof text,
-        "static const PiperGemm %s = {.batch = %lld, .m = %lld, .n = %lld, .k = %lld, .transpose_a = %u, .transpose_b = %u, .dtype = %s};\n",
-        name, static_cast<long long>(g.batch), static_cast<long long>(g.m),
-        static_cast<long long>(g.n), static_cast<long long>(g.k), g.transpose_a, g.transpose_b,
-        row_of(g.dtype).abi_name);
-    if (known.names.emplace(text, name).second) known.text += text;
-    return name;
-  }
-  const PiperAttend& a = call.attend;
-  char fields[440];
+namespace {
+
+/// `{.batch = 1, .m = 2, ...}`
+std::string fields(const PiperGemm& g) {
+  char text[200];
+  std::snprintf(
+      text, sizeof text,
+      "{.batch = %lld, .m = %lld, .n = %lld, .k = %lld, .transpose_a = %u, .transpose_b = %u, .dtype = %s}",
+      static_cast<long long>(g.batch), static_cast<long long>(g.m), static_cast<long long>(g.n),
+      static_cast<long long>(g.k), g.transpose_a, g.transpose_b, row_of(g.dtype).abi_name);
+  return text;
+}
+
+std::string fields(const PiperAttend& a) {
   static constexpr const char* kForms[] = {"PIPER_ATTEND_BUILTIN", "PIPER_ATTEND_FLASH",
                                            "PIPER_ATTEND_EFFICIENT"};
   static_assert(std::size(kForms) == PIPER_ATTEND_EFFICIENT + 1);
+  char text[440];
   std::snprintf(
-      fields, sizeof fields,
+      text, sizeof text,
       "{.batch = %lld, .seq = %lld, .keys = %lld, .heads = %lld, .kv_heads = %lld, .width = %lld, .value_width = %lld, .scale = %.17g, .causal = %u, .dtype = %s, .form = %s}",
       static_cast<long long>(a.batch), static_cast<long long>(a.seq),
       static_cast<long long>(a.keys), static_cast<long long>(a.heads),
       static_cast<long long>(a.kv_heads), static_cast<long long>(a.width),
       static_cast<long long>(a.value_width), a.scale, a.causal, row_of(a.dtype).abi_name,
       kForms[a.form]);
-  const auto [entry, is_new] = known.names.try_emplace(fields);
-  if (is_new) {
-    const int count = ++known.attentions;
-    entry->second = "attend_" + std::to_string(count);
-    known.text += "static const PiperAttend " + entry->second + " = " + fields + ";\n";
+  return text;
+}
+
+constexpr const char* kCallKinds[] = {
+#define CALL(name, KIND, operands, results, family) "PIPER_CALL_" #KIND,
+#include "runtime/calls.def"
+#undef CALL
+};
+
+/// `{.gemm = {...}}`: an initialiser of PiperCallShape::of.
+std::string member(const PiperCallShape& shape) {
+  switch (static_cast<PiperCallKind>(shape.kind)) {
+    case PIPER_CALL_GEMM: return "{.gemm = " + fields(shape.of.gemm) + "}";
+    case PIPER_CALL_ATTEND:
+    case PIPER_CALL_ATTEND_GRAD: return "{.attend = " + fields(shape.of.attend) + "}";
   }
+  return "{}";
+}
+
+/// `2x16x8_nn`: products have names that tell their shapes.
+std::string described(const PiperGemm& g) {
+  const std::string dtype =
+      g.dtype == PIPER_F32 ? "" : "_" + std::string(tensor::dtype_name(row_of(g.dtype).dtype));
+  return (g.batch == 1 ? "" : std::to_string(g.batch) + "x") + std::to_string(g.m) + "x" +
+         std::to_string(g.n) + "x" + std::to_string(g.k) + "_" + (g.transpose_a ? "t" : "n") +
+         (g.transpose_b ? "t" : "n") + dtype;
+}
+
+}  // namespace
+
+std::string shape_name(const LibraryCall& call, CallShapes& known) {
+  const PiperCallShape& shape = call.shape;
+  const std::string kind = kCallKinds[shape.kind], of = member(shape);
+  const auto [entry, is_new] = known.names.try_emplace({kind, of});
+  if (!is_new) return entry->second;
+  const std::string suffix = shape.kind == PIPER_CALL_GEMM
+                                 ? described(shape.of.gemm)
+                                 : std::to_string(++known.counts[shape.kind]);
+  entry->second = std::string(piper_call_name(shape.kind)) + "_" + suffix;
+  known.text += "static const PiperCallShape " + entry->second + " = {.kind = " + kind +
+                ", .number = " + std::to_string(known.names.size() - 1) + ", .of = " + of + "};\n";
   return entry->second;
+}
+
+std::string call_arguments(const KernelBody& body, const LibraryCall& call, CallShapes& known) {
+  const auto list = [&](const std::vector<BufferIndex>& buffers) {
+    std::string text;
+    for (const BufferIndex index : buffers)
+      text += (text.empty() ? "{" : ", ") + body.buffers[index].name;
+    return text + "}";
+  };
+  const KernelBuffer& result = body.buffers[call.results[0]];
+  const bool may_add = call.shape.kind == PIPER_CALL_GEMM && result.accumulates;
+  const std::string end = call.end == PIPER_END_ADDS     ? "PIPER_END_ADDS"
+                          : call.end == PIPER_END_ROUNDS ? "PIPER_END_ROUNDS"
+                          : may_add                      ? "at->" + result.name + "_adds"
+                                                         : "PIPER_END_WRITES";
+  std::string text = "&" + shape_name(call, known) + ", " + list(call.operands) + ", " +
+                     list(call.results) + ", " + end;
+  if (call.workspace_bytes > 0) {
+    const std::int64_t offset = body.buffers[call.workspace].offset;
+    text += ", arena + at->workspace" + (offset > 0 ? " + " + std::to_string(offset) : "") + ", " +
+            std::to_string(call.workspace_bytes);
+  }
+  return text;
 }
 
 std::string begin_of(const CallInterval& call) {
@@ -228,7 +279,7 @@ std::string CppBodies::add(const KernelBody& body) {
       for (const RangeCheck& check : kernel->checks) {
         const std::string function = check.ignore ? "check_masked" : "check_range";
         if (known_.emplace(function, "").second)
-          descriptions_.text += check.ignore ? kCheckMasked : kCheckRange;
+          shapes_.text += check.ignore ? kCheckMasked : kCheckRange;
         bodies_ += "  if (" + function + "(api, rank, action, " + initialiser(check.where) + ", " +
                    name(check.buffer) + ", " + std::to_string(body.buffers[check.buffer].elements) +
                    ", " + std::to_string(check.bound) +
@@ -255,24 +306,8 @@ std::string CppBodies::add(const KernelBody& body) {
       continue;
     }
     const auto& call = std::get<LibraryCall>(step);
-    static constexpr const char* kNames[] = {"gemm", "attend", "attend_grad"};
-    std::string arguments = "rank, action, &" + describe_call(call, descriptions_);
-    for (BufferIndex i : call.operands) arguments += ", " + name(i);
-    for (BufferIndex i : call.results) arguments += ", " + name(i);
-    if (call.kind == PIPER_CALL_GEMM) {
-      arguments += call.accumulates ? ", 1"
-                   : body.buffers[call.results[0]].accumulates
-                       ? ", at->" + name(call.results[0]) + "_adds"
-                       : ", 0";
-    } else {
-      const KernelBuffer& workspace = body.buffers[call.workspace];
-      arguments +=
-          ", arena + at->workspace" +
-          (workspace.offset > 0 ? " + " + std::to_string(workspace.offset) : std::string());
-      arguments += ", " + std::to_string(call.workspace_bytes);
-    }
-    bodies_ += "  // " + call.value + "\n";
-    bodies_ += std::string("  if (api->") + kNames[call.kind] + "(" + arguments + ")) return 1;\n";
+    bodies_ += "  // " + call.value + "\n  if (piper_call(api, rank, action, " +
+               call_arguments(body, call, shapes_) + ")) return 1;\n";
     calls = true;
   }
   if (!calls && !body.steps.empty()) bodies_ += "  (void)api;\n  (void)action;\n";
@@ -299,6 +334,6 @@ std::string CppBodies::operands(const KernelBody& body, const BodyOperands& oper
   return text + "}";
 }
 
-std::string CppBodies::text() const { return descriptions_.text + kernels_ + bodies_; }
+std::string CppBodies::text() const { return shapes_.text + kernels_ + bodies_; }
 
 }  // namespace piper::backend

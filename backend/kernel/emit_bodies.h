@@ -3,8 +3,8 @@
 // distinct loop nest.
 //
 // Guarantees: the text includes nothing beyond runtime/abi.h and runtime/kernel_math.h (the caller
-// prints these two lines), is the same for equal bodies, and shares loop nests and call
-// descriptions between bodies. Compile it with kKernelFlags.
+// prints these two lines), is the same for equal bodies, and shares loop nests and shapes
+// of calls between bodies. Compile it with kKernelFlags.
 //
 //   struct stage0_F_at { uint64_t tokens; uint64_t x; ...; uint64_t workspace; };
 //   static int stage0_F(const PiperApi* api, PiperRank* rank, uint32_t action, const stage0_F_at* at);
@@ -13,6 +13,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/kernel/kernel.h"
@@ -34,14 +35,17 @@ struct BodyOperands {
   std::span<const CallInterval> intervals;   // per interval of the body
 };
 
-/// Descriptions of library calls, each once.
-struct CallDescriptions {
+/// The shapes of library calls, each a constant with its number.
+struct CallShapes {
   std::string text;
-  std::map<std::string, std::string> names;  // by their content
-  int attentions = 0;
+  // By the texts of their kinds and of their members of PiperCallShape::of.
+  std::map<std::pair<std::string, std::string>, std::string> names;
+  std::map<std::uint32_t, std::uint32_t> counts;  // of names with a count, by kind
 };
-/// The name of the call's description, which is added if it is new.
-std::string describe_call(const LibraryCall& call, CallDescriptions& known);
+/// The name of the call's shape, which is added if it is new.
+std::string shape_name(const LibraryCall& call, CallShapes& known);
+/// `&gemm_2x16x8_nn, {x, w}, {y}, at->y_adds`: the last arguments of `piper_call`.
+std::string call_arguments(const KernelBody& body, const LibraryCall& call, CallShapes& known);
 
 /// `8 + rank->intervals[0].first`: the first index of a call's interval.
 std::string begin_of(const CallInterval& call);
@@ -59,13 +63,13 @@ class CppBodies {
   std::string add(const KernelBody& body);
   /// `{.tokens = 4096, .x = 65536, .up_adds = 1}`: an initialiser of the `at` struct.
   static std::string operands(const KernelBody& body, const BodyOperands& operands);
-  /// Everything added so far: call descriptions, loop nests, bodies.
+  /// Everything added so far: shapes of calls, loop nests, bodies.
   std::string text() const;
 
  private:
   std::string kernel_function(const Kernel& kernel, const KernelBody& body);
 
-  CallDescriptions descriptions_;  // and index checks
+  CallShapes shapes_;  // and index checks
   std::string kernels_, bodies_;
   NameScope functions_;                       // names of bodies
   std::map<std::string, std::string> known_;  // a loop nest without names -> its name

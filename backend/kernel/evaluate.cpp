@@ -25,37 +25,47 @@ unsigned char* Machine::memory(BufferIndex index) const {
 }
 
 int Machine::library(const LibraryCall& call) {
-  const PiperApi* api = call_.api;
-  const auto in = [&](std::size_t i) { return memory(call.operands[i]); };
-  const auto out = [&](std::size_t i) { return memory(call.results[i]); };
-  switch (call.kind) {
-    case PIPER_CALL_GEMM:
-      if (call.rounds) return rounded_product(call);
-      return api->gemm(call_.rank, call_.action, &call.gemm, in(0), in(1), out(0),
-                       call.accumulates || adds(call.results[0]) ? 1 : 0);
-    case PIPER_CALL_ATTEND:
-    case PIPER_CALL_ATTEND_GRAD: break;
-  }
-  // Bodies for a GPU have a workspace for its libraries, which CPU calls do not use.
-  const std::uint64_t bytes = piper_attend_workspace(&call.attend);
+  if (call.end == PIPER_END_ROUNDS) return rounded_product(call);
+  const void* in[PIPER_MAX_CALL_OPERANDS];
+  void* out[PIPER_MAX_CALL_RESULTS];
+  for (std::size_t i = 0; i < call.operands.size(); ++i) in[i] = memory(call.operands[i]);
+  for (std::size_t i = 0; i < call.results.size(); ++i) out[i] = memory(call.results[i]);
+  PiperCall request{.shape = &call.shape,
+                    .in = in,
+                    .out = out,
+                    .workspace = nullptr,
+                    .workspace_bytes = 0,
+                    .end = call.end};
   std::unique_ptr<unsigned char[]> own;
-  if (call.workspace_bytes < bytes) own.reset(new unsigned char[bytes]);
-  unsigned char* const workspace = own ? own.get() : memory(call.workspace);
-  if (call.kind == PIPER_CALL_ATTEND)
-    return api->attend(call_.rank, call_.action, &call.attend, in(0), in(1), in(2), out(0), out(1),
-                       workspace, bytes);
-  return api->attend_grad(call_.rank, call_.action, &call.attend, in(0), in(1), in(2), in(3), in(4),
-                          in(5), out(0), out(1), out(2), workspace, bytes);
+  switch (static_cast<PiperCallKind>(call.shape.kind)) {
+    case PIPER_CALL_GEMM:
+      if (adds(call.results[0])) request.end = PIPER_END_ADDS;
+      break;
+    case PIPER_CALL_ATTEND:
+    case PIPER_CALL_ATTEND_GRAD:
+      // Bodies for a GPU have a workspace for its libraries, which CPU calls do not use.
+      request.workspace_bytes = piper_attend_workspace(&call.shape.of.attend);
+      if (call.workspace_bytes < request.workspace_bytes)
+        own.reset(new unsigned char[request.workspace_bytes]);
+      request.workspace = own ? own.get() : memory(call.workspace);
+      break;
+  }
+  return call_.api->call(call_.rank, call_.action, &request);
 }
 
 /// CPU libraries do not round, so their sums go to a buffer beside the result first.
 int Machine::rounded_product(const LibraryCall& call) {
   const auto elements = static_cast<std::size_t>(body_.buffers[call.results[0]].elements);
   const std::unique_ptr<float[]> sums(new float[elements]);
-  if (const int failed =
-          call_.api->gemm(call_.rank, call_.action, &call.gemm, memory(call.operands[0]),
-                          memory(call.operands[1]), sums.get(), 0))
-    return failed;
+  const void* const in[] = {memory(call.operands[0]), memory(call.operands[1])};
+  void* const out[] = {sums.get()};
+  const PiperCall request{.shape = &call.shape,
+                          .in = in,
+                          .out = out,
+                          .workspace = nullptr,
+                          .workspace_bytes = 0,
+                          .end = PIPER_END_WRITES};
+  if (const int failed = call_.api->call(call_.rank, call_.action, &request)) return failed;
   auto* const to = reinterpret_cast<piper_bf16*>(memory(call.results[0]));
   for (std::size_t i = 0; i < elements; ++i) to[i] = sums[i];
   return 0;

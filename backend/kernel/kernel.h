@@ -234,19 +234,16 @@ struct Kernel {
   std::string part;
 };
 
-/// One call of a library. gemm: operands {a, b}, results {c}, to which it adds if it `accumulates`.
-/// attend: {q, k, v}, {out, lse}. attend_grad: {q, k, v, out, lse, dout}, {dq, dk, dv}.
+/// One call of a library; operands and results as runtime/calls.def lists them.
 struct LibraryCall {
-  PiperLibraryKind kind = PIPER_CALL_GEMM;
-  PiperGemm gemm{};
-  PiperAttend attend{};
+  PiperCallShape shape{};
   std::vector<BufferIndex> operands, results;
   BufferIndex workspace = 0;  // valid if it has bytes
   std::uint64_t workspace_bytes = 0;
-  // Gemm: adds to the result of an earlier step, independent of the call of the body.
-  bool accumulates = false;
-  // Gemm of bf16: c is bf16, the sums are rounded once; only on GPUs and without `accumulates`.
-  bool rounds = false;
+  // PIPER_END_WRITES: a product into a buffer that accumulates adds if the call of the body says
+  // so. PIPER_END_ADDS: it adds to the result of an earlier step, independent of the call of the
+  // body. PIPER_END_ROUNDS: a product of bf16 on a GPU whose c is bf16.
+  PiperCallEnd end = PIPER_END_WRITES;
   std::string value;  // the value that it defines
 };
 
@@ -277,6 +274,10 @@ struct KernelBody {
 /// none. Every read of such an input happens before its memory is written.
 KernelBody build_kernels(const dag::Body& body, Target target = Target::cpu,
                          const std::vector<int>& in_place = {});
+
+/// Numbers the shapes of the body's library calls among those of a program: a shape that equals
+/// `known[i]` gets i, and another one is appended to `known`.
+void number_shapes(KernelBody& body, std::vector<PiperCallShape>& known);
 
 /// Bytes of workspace that the body needs; the same figure as KernelBody::scratch_bytes.
 std::int64_t scratch_bytes(const dag::Body& body, Target target);

@@ -29,9 +29,15 @@ static_assert(std::ranges::is_sorted(kWords));
 /// Declarations of runtime/abi.h and runtime/kernel_math.h, and the macros of <stdint.h>.
 constexpr std::string_view kHeaderPrefixes[] = {"piper", "Piper", "PIPER"};
 constexpr std::string_view kHeaderSuffixes[] = {"_t", "_C", "_MAX", "_MIN", "_WIDTH"};
-/// Loop nests, call descriptions and checks; a body's operands and calls, its accumulate flags, and
+/// Loop nests, checks and shapes of calls; a body's operands and calls, its accumulate flags, and
 /// the partial results of a row.
-constexpr std::string_view kOwnPrefixes[] = {"fused_", "gemm_", "attend_", "check_"};
+constexpr std::string_view kOwnPrefixes[] = {
+    "fused_",
+    "check_",
+#define CALL(name, KIND, operands, results, family) #name "_",
+#include "runtime/calls.def"
+#undef CALL
+};
 constexpr std::string_view kOwnSuffixes[] = {"_at", "_calls", "_adds", "_lanes"};
 
 bool taken(std::string_view name) {

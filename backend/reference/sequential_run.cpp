@@ -57,7 +57,9 @@ struct SequentialRun::State : RankMemory {
 
   State(const Dag& dag_in, SequentialHost host_in, std::uint64_t seed_in)
       : RankMemory(dag_in), host(std::move(host_in)), seed(seed_in) {
-    for (const dag::Body& body : dag.bodies) bodies.push_back(build_kernels(body));
+    std::vector<PiperCallShape> shapes;
+    for (const dag::Body& body : dag.bodies)
+      number_shapes(bodies.emplace_back(build_kernels(body)), shapes);
     losses.resize(dag.losses.size());
     matched.resize(dag.comms.size());
     places = dag::bucket_positions(dag);

@@ -48,10 +48,17 @@ std::optional<double> rate_of(const PiperGemm& call, const runtime::LibraryCalls
   };
   const std::vector<T> a = matrix(call.m, call.k), b = matrix(call.k, call.n);
   std::vector<Sum> c(static_cast<std::size_t>(call.batch * call.m * call.n));
+  const PiperCallShape shape{.kind = PIPER_CALL_GEMM, .number = 0, .of = {.gemm = call}};
+  const void* const in[] = {a.data(), b.data()};
+  void* const out[] = {c.data()};
+  const PiperCall request{.shape = &shape,
+                          .in = in,
+                          .out = out,
+                          .workspace = nullptr,
+                          .workspace_bytes = 0,
+                          .end = PIPER_END_WRITES};
   runtime::LibraryReport report;
-  const auto multiply = [&] {
-    return library.gemm(&call, a.data(), b.data(), c.data(), 0, &report) == runtime::kLibraryDone;
-  };
+  const auto multiply = [&] { return library.call(&request, &report) == runtime::kLibraryDone; };
   if (!multiply()) return std::nullopt;  // the first one prepares the shape
   const auto start = std::chrono::steady_clock::now();
   double seconds = 0;
@@ -82,9 +89,10 @@ std::vector<ProductRow> products_of(const backend::ProgramSet& programs, runtime
   for (const backend::KernelBody& body : programs.bodies) {
     for (const backend::KernelStep& step : body.steps) {
       const auto* const call = std::get_if<backend::LibraryCall>(&step);
-      if (call == nullptr || call->kind != PIPER_CALL_GEMM) continue;
+      if (call == nullptr || call->shape.kind != PIPER_CALL_GEMM) continue;
+      const PiperGemm& gemm = call->shape.of.gemm;
       ProductRow& row =
-          by_shape.try_emplace(shape_text(call->gemm), ProductRow{.call = call->gemm, .gflops = {}})
+          by_shape.try_emplace(shape_text(gemm), ProductRow{.call = gemm, .gflops = {}})
               .first->second;
       row.library = math == runtime::Math::builtin
                         ? "builtin"

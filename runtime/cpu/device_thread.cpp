@@ -132,53 +132,21 @@ constexpr PiperApi kApi = {.abi_version = PIPER_ABI_VERSION,
                            .fail = api_fail,
                            .load = api_load,
                            .report = api_report,
-                           .gemm = LibraryApi<DeviceHost>::gemm,
-                           .attend = LibraryApi<DeviceHost>::attend,
-                           .attend_grad = LibraryApi<DeviceHost>::attend_grad,
+                           .call = LibraryApi<DeviceHost>::call,
                            .now_ns = now_ns};
 
-/// The library functions of a run that is recorded.
-struct TimedCalls {
-  static int gemm(PiperRank* rank, std::uint32_t action, const PiperGemm* call, const void* a,
-                  const void* b, void* c, std::uint32_t accumulate) {
-    return timed(rank, ActionRecorder::Call::product, [&] {
-      return LibraryApi<DeviceHost>::gemm(rank, action, call, a, b, c, accumulate);
-    });
-  }
-  static int attend(PiperRank* rank, std::uint32_t action, const PiperAttend* call, const void* q,
-                    const void* k, const void* v, void* out, void* lse, void* workspace,
-                    std::uint64_t workspace_bytes) {
-    return timed(rank, ActionRecorder::Call::attention, [&] {
-      return LibraryApi<DeviceHost>::attend(rank, action, call, q, k, v, out, lse, workspace,
-                                            workspace_bytes);
-    });
-  }
-  static int attend_grad(PiperRank* rank, std::uint32_t action, const PiperAttend* call,
-                         const void* q, const void* k, const void* v, const void* out,
-                         const void* lse, const void* dout, void* dq, void* dk, void* dv,
-                         void* workspace, std::uint64_t workspace_bytes) {
-    return timed(rank, ActionRecorder::Call::attention, [&] {
-      return LibraryApi<DeviceHost>::attend_grad(rank, action, call, q, k, v, out, lse, dout, dq,
-                                                 dk, dv, workspace, workspace_bytes);
-    });
-  }
-
- private:
-  template <typename Run>
-  static int timed(PiperRank* rank, ActionRecorder::Call call, const Run& run) {
-    const std::uint64_t begin = now_ns();
-    const int status = run();
-    local(rank).recorder.add_call(call, now_ns() - begin);
-    return status;
-  }
-};
+/// A library call of a run that is recorded.
+int timed_call(PiperRank* rank, std::uint32_t action, const PiperCall* call) {
+  const std::uint64_t begin = now_ns();
+  const int status = LibraryApi<DeviceHost>::call(rank, action, call);
+  local(rank).recorder.add_call(call_family(call->shape->kind), now_ns() - begin);
+  return status;
+}
 
 constexpr PiperApi kRecordingApi = [] {
   PiperApi api = kApi;
   api.wake = api_record;
-  api.gemm = TimedCalls::gemm;
-  api.attend = TimedCalls::attend;
-  api.attend_grad = TimedCalls::attend_grad;
+  api.call = timed_call;
   return api;
 }();
 

@@ -99,12 +99,12 @@ CublasLt::~CublasLt() {
 }
 
 int CublasLt::plan(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace,
-                   Product* made) {
+                   PlannedCall* made) {
   const Functions& lt = *functions_;
   Plan& plan = *plans_.emplace_back(std::make_unique<Plan>(lt));
   const Numbers types = numbers_of(call.dtype);
   plan.f64 = types.sums == kReal64;
-  plan.adds = end == PIPER_GEMM_ADDS;
+  plan.adds = end == PIPER_END_ADDS;
   int status = lt.cublasLtMatmulDescCreate(&plan.call, types.compute, types.sums);
   const auto then = [&](auto&& next) {
     if (status == 0) status = next();
@@ -128,7 +128,7 @@ int CublasLt::plan(const PiperGemm& call, std::uint32_t end, std::uint64_t works
          call.transpose_b != 0 ? call.n : call.k);
   layout(&plan.b, types.operands, call.transpose_a != 0 ? call.m : call.k,
          call.transpose_a != 0 ? call.k : call.m);
-  layout(&plan.c, end == PIPER_GEMM_ROUNDS ? types.operands : types.sums, call.n, call.m);
+  layout(&plan.c, end == PIPER_END_ROUNDS ? types.operands : types.sums, call.n, call.m);
   if (call.transpose_b != 0)
     then([&] {
       return lt.cublasLtMatmulDescSetAttribute(plan.call, kTransposeA, &kTransposed,
@@ -145,7 +145,7 @@ int CublasLt::plan(const PiperGemm& call, std::uint32_t end, std::uint64_t works
     if (plan.algorithms.empty()) then([&] { return find_algorithms(plan, reductions, workspace); });
   }
   if (status == 0 && plan.algorithms.empty()) status = kNotSupported;
-  *made = reinterpret_cast<Product>(&plan);
+  *made = reinterpret_cast<PlannedCall>(&plan);
   return status;
 }
 
@@ -176,17 +176,16 @@ int CublasLt::find_algorithms(Plan& plan, std::uint32_t reductions, std::uint64_
   return status;
 }
 
-int CublasLt::multiply(Product product, const void* a, const void* b, void* c, void* workspace,
-                       void* stream) const {
+int CublasLt::multiply(PlannedCall product, const PiperCall& call, void* stream) const {
   Plan& plan = *reinterpret_cast<Plan*>(product);
   const double one64 = 1, beta64 = plan.adds ? 1 : 0;
   const float one32 = 1, beta32 = plan.adds ? 1 : 0;
   const void* const one = plan.f64 ? static_cast<const void*>(&one64) : &one32;
   const void* const beta = plan.f64 ? static_cast<const void*>(&beta64) : &beta32;
   const auto with = [&](const CublasLtHeuristic& each) {
-    return functions_->cublasLtMatmul(handle_, plan.call, one, b, plan.a, a, plan.b, beta, c,
-                                      plan.c, c, plan.c, &each.algorithm, workspace, each.workspace,
-                                      stream);
+    return functions_->cublasLtMatmul(handle_, plan.call, one, call.in[1], plan.a, call.in[0],
+                                      plan.b, beta, call.out[0], plan.c, call.out[0], plan.c,
+                                      &each.algorithm, call.workspace, each.workspace, stream);
   };
   int status = with(plan.algorithms.front());
   // An algorithm of cuBLASLt's heuristic may turn out to be unsupported at its first use.

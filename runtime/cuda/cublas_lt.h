@@ -34,13 +34,12 @@ class CublasLt {
   ~CublasLt();
   CublasLt(const CublasLt&) = delete;
 
-  /// `end`: a PiperGemmEnd. Keeps the algorithms that cuBLASLt ranks best among those that need no
+  /// `end`: a PiperCallEnd. Keeps the algorithms that cuBLASLt ranks best among those that need no
   /// more workspace and do not split sums, because split sums need scratch that grows; if there are
   /// none, those that split sums and add the parts in the type of the sums. A cublasStatus_t.
-  int plan(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* created);
+  int plan(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, PlannedCall* created);
   /// Uses the best of them that cuBLASLt accepts, the same from then on.
-  int multiply(Product product, const void* a, const void* b, void* c, void* workspace,
-               void* stream) const;
+  int multiply(PlannedCall product, const PiperCall& call, void* stream) const;
 
  private:
   struct Functions;

@@ -1,5 +1,6 @@
 // The actions at which the device was when it failed or stopped making progress.
 #include <algorithm>
+#include <tuple>
 
 #include "runtime/cuda/gpu.h"
 

@@ -31,7 +31,7 @@ using CudaStream = struct StreamObject*;
 using Event = struct EventObject*;
 using Module = struct ModuleObject*;
 using Function = struct FunctionObject*;
-using Product = struct ProductObject*;
+using PlannedCall = struct PlannedCallObject*;
 using Graph = struct GraphObject*;
 
 /// The priority of a stream's work when the device has room for one: later ones first, as far as
@@ -84,19 +84,10 @@ class Driver {
   /// kMaxBlocks.
   virtual Status launch(CudaStream cuda_stream, Function function, std::uint64_t blocks,
                         std::uint32_t threads, const void* const* arguments) = 0;
-  /// c = a b, or c += a b. The workspace begins at a multiple of PIPER_WORKSPACE_ALIGNMENT and has
-  /// at least the bytes given to `plan_product`.
-  virtual Status multiply(CudaStream cuda_stream, Product product, const void* a, const void* b,
-                          void* c, void* workspace, std::uint64_t workspace_bytes) = 0;
-
-  /// LibTorch's attention, by call.form; it allocates only in the workspace.
-  virtual Status attend(CudaStream cuda_stream, const PiperAttend& call, const void* q,
-                        const void* k, const void* v, void* out, void* lse, void* workspace,
-                        std::uint64_t workspace_bytes) = 0;
-  virtual Status attend_grad(CudaStream cuda_stream, const PiperAttend& call, const void* q,
-                             const void* k, const void* v, const void* out, const void* lse,
-                             const void* dout, void* dq, void* dk, void* dv, void* workspace,
-                             std::uint64_t workspace_bytes) = 0;
+  /// Makes a library call; for attention LibTorch's, by its form. `planned`: of the call's shape
+  /// and end, null for attention. The workspace has at least the bytes of the plan; that of a
+  /// product begins at a multiple of PIPER_WORKSPACE_ALIGNMENT. Nothing else is allocated.
+  virtual Status call(CudaStream cuda_stream, PlannedCall planned, const PiperCall& call) = 0;
 
   // ---- graphs
   /// Work enqueued from now on on the stream, and on streams that wait for its events, becomes a
@@ -120,9 +111,9 @@ class Driver {
   /// missing function is a status, too.
   virtual Status find(Module module, const char* name, Function* found) = 0;
   /// Chooses the algorithm of such products for good: one that needs at most `workspace` bytes.
-  /// `end`: a PiperGemmEnd.
-  virtual Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace,
-                              Product* created) = 0;
+  /// `end`: a PiperCallEnd.
+  virtual Status plan_call(const PiperCallShape& shape, std::uint32_t end, std::uint64_t workspace,
+                           PlannedCall* created) = 0;
   /// For calls whose form is LibTorch's. `deterministic`: flash attention adds its gradients in one
   /// order. False, with the missing file and where it was looked for.
   virtual bool open_attention(bool deterministic, std::string& reason) = 0;

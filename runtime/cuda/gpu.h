@@ -13,7 +13,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "runtime/cuda/cuda_device.h"
@@ -72,7 +71,8 @@ struct StagedLoad {
 struct GpuProgram {
   const PiperEnqueue* role = nullptr;
   const RoleScan* scan = nullptr;
-  std::vector<Function> functions;  // per kernel of the role
+  std::vector<Function> functions;   // per kernel of the role
+  std::vector<PlannedCall> planned;  // at `planned_at` of a shape and an end; null: not planned
   // Per stream: of position p in steps of slot s at kEndSlots * p + s; null if no action waits for
   // it.
   std::vector<std::vector<Event>> ends;
@@ -147,10 +147,6 @@ struct Gpu {
   bool first_values = true;  // parameters get them; otherwise they are zero
   std::vector<std::unique_ptr<GpuRank>> ranks;
   OwnKernels kernels;
-  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::uint32_t,
-                      std::uint32_t, std::uint32_t, std::uint32_t>,
-           Product>
-      products;
   // By role and phase.
   std::map<std::pair<const PiperEnqueue*, std::size_t>, std::unique_ptr<RoleScan>> scans;
   StepGraphs graphs[2];  // by Phase

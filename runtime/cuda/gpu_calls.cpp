@@ -101,20 +101,16 @@ int call_count(PiperDevice* device, PiperRank*, std::uint32_t stream, std::uint3
   return 0;
 }
 
-int call_gemm(PiperDevice* device, PiperRank*, std::uint32_t stream, std::uint32_t action,
-              const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t end,
-              void* workspace, std::uint64_t workspace_bytes) {
-  GpuRank& rank = of(device);
+bool multiply(GpuRank& rank, std::uint32_t stream, std::uint32_t action, const PiperCall& call) {
   Gpu& gpu = *rank.gpu;
-  std::size_t bytes = workspace_bytes;
-  std::align(PIPER_WORKSPACE_ALIGNMENT, 0, workspace, bytes);
-  const Product product = gpu.products.at(std::tuple_cat(fields(*call), std::tuple(end)));
-  const auto multiply = [&] {
-    return gpu.done(
-        gpu.driver->multiply(cuda_stream_of_call(rank, stream), product, a, b, c, workspace, bytes),
-        "cublasLtMatmul", &rank, action);
-  };
-  return gpu.times.in_call(rank, stream, action, StepTimes::Call::product, multiply) ? 0 : 1;
+  PiperCall product = call;
+  std::size_t bytes = product.workspace_bytes;
+  std::align(PIPER_WORKSPACE_ALIGNMENT, 0, product.workspace, bytes);
+  product.workspace_bytes = bytes;
+  return gpu.done(
+      gpu.driver->call(cuda_stream_of_call(rank, stream),
+                       rank.program().planned[planned_at(*call.shape, call.end)], product),
+      "cublasLtMatmul", &rank, action);
 }
 
 /// As runtime/cuda/device_kernels.h declares it.
@@ -148,49 +144,53 @@ bool attended(GpuRank& rank, std::uint32_t action, Status status) {
   return false;
 }
 
-int call_attend(PiperDevice* device, PiperRank*, std::uint32_t stream, std::uint32_t action,
-                const PiperAttend* call, const void* q, const void* k, const void* v, void* out,
-                void* lse, void* workspace, std::uint64_t workspace_bytes) {
-  GpuRank& rank = of(device);
-  Gpu& gpu = *rank.gpu;
-  const AttendSizes sizes(*call);
-  const void* const arguments[] = {&sizes, &q, &k, &v, &out, &lse};
-  const auto queries = static_cast<std::uint64_t>(call->batch * call->heads * call->seq);
-  const auto attend = [&] {
-    if (call->form == PIPER_ATTEND_BUILTIN)
-      return launch(rank, stream, action, gpu.kernels.attend.at(call->dtype), queries, kWarp,
-                    arguments);
-    return attended(rank, action,
-                    gpu.driver->attend(cuda_stream_of_call(rank, stream), *call, q, k, v, out, lse,
-                                       workspace, workspace_bytes));
-  };
-  return rank.gpu->times.in_call(rank, stream, action, StepTimes::Call::attention, attend) ? 0 : 1;
+bool attend_by_library(GpuRank& rank, std::uint32_t stream, std::uint32_t action,
+                       const PiperCall& call) {
+  return attended(rank, action,
+                  rank.gpu->driver->call(cuda_stream_of_call(rank, stream), nullptr, call));
 }
 
-int call_attend_grad(PiperDevice* device, PiperRank*, std::uint32_t stream, std::uint32_t action,
-                     const PiperAttend* call, const void* q, const void* k, const void* v,
-                     const void* out, const void* lse, const void* dout, void* dq, void* dk,
-                     void* dv, void* workspace, std::uint64_t workspace_bytes) {
+bool attend(GpuRank& rank, std::uint32_t stream, std::uint32_t action, const PiperCall& call) {
+  const PiperAttend& of = call.shape->of.attend;
+  if (of.form != PIPER_ATTEND_BUILTIN) return attend_by_library(rank, stream, action, call);
+  const AttendSizes sizes(of);
+  const void* const arguments[] = {&sizes,      &call.in[0],  &call.in[1],
+                                   &call.in[2], &call.out[0], &call.out[1]};
+  const auto queries = static_cast<std::uint64_t>(of.batch * of.heads * of.seq);
+  return launch(rank, stream, action, rank.gpu->kernels.attend.at(of.dtype), queries, kWarp,
+                arguments);
+}
+
+bool attend_grad(GpuRank& rank, std::uint32_t stream, std::uint32_t action, const PiperCall& call) {
+  const PiperAttend& of = call.shape->of.attend;
+  if (of.form != PIPER_ATTEND_BUILTIN) return attend_by_library(rank, stream, action, call);
+  const OwnKernels& kernels = rank.gpu->kernels;
+  const AttendSizes sizes(of);
+  const void* const* const in = call.in;
+  const void* const of_queries[] = {&sizes, &in[0], &in[1], &in[2],
+                                    &in[3], &in[4], &in[5], &call.out[0]};
+  const void* const of_keys[] = {&sizes, &in[0], &in[1],       &in[2],      &in[3],
+                                 &in[4], &in[5], &call.out[1], &call.out[2]};
+  const auto queries = static_cast<std::uint64_t>(of.batch * of.heads * of.seq),
+             keys = static_cast<std::uint64_t>(of.batch * of.kv_heads * of.keys);
+  return launch(rank, stream, action, kernels.attend_dq.at(of.dtype), queries, kWarp, of_queries) &&
+         launch(rank, stream, action, kernels.attend_dkv.at(of.dtype), keys, kWarp, of_keys);
+}
+
+int call_call(PiperDevice* device, PiperRank*, std::uint32_t stream, std::uint32_t action,
+              const PiperCall* call) {
   GpuRank& rank = of(device);
-  Gpu& gpu = *rank.gpu;
-  const OwnKernels& kernels = gpu.kernels;
-  const AttendSizes sizes(*call);
-  const void* const of_queries[] = {&sizes, &q, &k, &v, &out, &lse, &dout, &dq};
-  const void* const of_keys[] = {&sizes, &q, &k, &v, &out, &lse, &dout, &dk, &dv};
-  const auto queries = static_cast<std::uint64_t>(call->batch * call->heads * call->seq),
-             keys = static_cast<std::uint64_t>(call->batch * call->kv_heads * call->keys);
-  const auto attend = [&] {
-    if (call->form != PIPER_ATTEND_BUILTIN) {
-      return attended(
-          rank, action,
-          gpu.driver->attend_grad(cuda_stream_of_call(rank, stream), *call, q, k, v, out, lse, dout,
-                                  dq, dk, dv, workspace, workspace_bytes));
+  const auto enqueue = [&] {
+    switch (static_cast<PiperCallKind>(call->shape->kind)) {
+      case PIPER_CALL_GEMM: return multiply(rank, stream, action, *call);
+      case PIPER_CALL_ATTEND: return attend(rank, stream, action, *call);
+      case PIPER_CALL_ATTEND_GRAD: return attend_grad(rank, stream, action, *call);
     }
-    return launch(rank, stream, action, kernels.attend_dq.at(call->dtype), queries, kWarp,
-                  of_queries) &&
-           launch(rank, stream, action, kernels.attend_dkv.at(call->dtype), keys, kWarp, of_keys);
+    return false;
   };
-  return rank.gpu->times.in_call(rank, stream, action, StepTimes::Call::attention, attend) ? 0 : 1;
+  // The scan of the role has refused unknown kinds.
+  return rank.gpu->times.in_call(rank, stream, action, call_family(call->shape->kind), enqueue) ? 0
+                                                                                                : 1;
 }
 
 int call_load(PiperDevice* device, PiperRank* active, std::uint32_t stream, std::uint32_t action,
@@ -247,9 +247,7 @@ PiperDevice device_of(GpuRank& rank) {
           .clear = call_clear,
           .check = call_check,
           .count = call_count,
-          .gemm = call_gemm,
-          .attend = call_attend,
-          .attend_grad = call_attend_grad,
+          .call = call_call,
           .load = call_load,
           .report = call_report,
           .communicate = call_communicate};

@@ -180,21 +180,13 @@ class GpuDriver final : public Driver {
     return cuda_.cuLaunchKernel(function, static_cast<unsigned>(blocks), 1, 1, threads, 1, 1, 0,
                                 cuda_stream, const_cast<void**>(arguments), nullptr);
   }
-  Status multiply(CudaStream cuda_stream, Product product, const void* a, const void* b, void* c,
-                  void* workspace, std::uint64_t) override {
-    return product_status(products_->multiply(product, a, b, c, workspace, cuda_stream));
-  }
-
-  Status attend(CudaStream cuda_stream, const PiperAttend& call, const void* q, const void* k,
-                const void* v, void* out, void* lse, void* workspace,
-                std::uint64_t workspace_bytes) override {
-    return torch_->attend(cuda_stream, &call, q, k, v, out, lse, workspace, workspace_bytes);
-  }
-  Status attend_grad(CudaStream cuda_stream, const PiperAttend& call, const void* q, const void* k,
-                     const void* v, const void* out, const void* lse, const void* dout, void* dq,
-                     void* dk, void* dv, void* workspace, std::uint64_t workspace_bytes) override {
-    return torch_->attend_grad(cuda_stream, &call, q, k, v, out, lse, dout, dq, dk, dv, workspace,
-                               workspace_bytes);
+  Status call(CudaStream cuda_stream, PlannedCall planned, const PiperCall& call) override {
+    switch (static_cast<PiperCallKind>(call.shape->kind)) {
+      case PIPER_CALL_GEMM: return product_status(products_->multiply(planned, call, cuda_stream));
+      case PIPER_CALL_ATTEND:
+      case PIPER_CALL_ATTEND_GRAD: return torch_->call(cuda_stream, &call);
+    }
+    return kInvalidValue;
   }
 
   Status begin_capture(CudaStream cuda_stream) override {
@@ -230,9 +222,10 @@ class GpuDriver final : public Driver {
     *found = static_cast<Function>(function);
     return status != kSuccess || cuda_.cuFuncLoad == nullptr ? status : cuda_.cuFuncLoad(function);
   }
-  Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace,
-                      Product* made) override {
-    return product_status(products_->plan(call, end, workspace, made));
+  Status plan_call(const PiperCallShape& shape, std::uint32_t end, std::uint64_t workspace,
+                   PlannedCall* made) override {
+    if (shape.kind != PIPER_CALL_GEMM) return kInvalidValue;
+    return product_status(products_->plan(shape.of.gemm, end, workspace, made));
   }
   bool open_attention(bool deterministic, std::string& reason) override {
     return (torch_ = open_torch_attention(torch_choice_, deterministic, reason)) != nullptr;

@@ -234,15 +234,27 @@ class SetUp {
   }
 
   bool plan_products() {
-    for (const auto& [key, scan] : scans_) {
-      for (const ScannedProduct& product : scan->products) {
-        Product& made =
-            gpu_.products[std::tuple_cat(fields(product.call), std::tuple(product.end))];
-        if (made != nullptr) continue;
-        if (!gpu_.done(driver_.plan_product(product.call, product.end,
-                                            product.workspace - PIPER_WORKSPACE_ALIGNMENT, &made),
-                       "cublasLtMatmulAlgoGetHeuristic"))
-          return false;
+    std::vector<std::pair<const ScannedCall*, PlannedCall>> planned;
+    for (const auto& rank : gpu_.ranks) {
+      for (GpuProgram& program : rank->programs) {
+        if (program.scan == nullptr) continue;
+        program.planned.resize(std::size_t{program.role->num_shapes} * PIPER_CALL_ENDS);
+        for (const ScannedCall& product : program.scan->products) {
+          const auto known = std::find_if(planned.begin(), planned.end(), [&](const auto& other) {
+            return other.first->end == product.end &&
+                   piper_same_shape(&other.first->shape, &product.shape);
+          });
+          PlannedCall& made = program.planned[planned_at(product.shape, product.end)];
+          if (known != planned.end()) {
+            made = known->second;
+            continue;
+          }
+          if (!gpu_.done(driver_.plan_call(product.shape, product.end,
+                                           product.workspace - PIPER_WORKSPACE_ALIGNMENT, &made),
+                         "cublasLtMatmulAlgoGetHeuristic"))
+            return false;
+          planned.emplace_back(&product, made);
+        }
       }
     }
     return true;

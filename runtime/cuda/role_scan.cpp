@@ -17,7 +17,8 @@ struct Scanner {
   RoleScan& scan;
   const PiperJob& job;
   const PiperProgram& program;
-  std::vector<std::uint32_t> next;  // per queue
+  std::vector<std::uint32_t> next;            // per queue
+  std::vector<const PiperCallShape*> shapes;  // by number; null: not called so far
   const char* wrong = nullptr;
 
   static Scanner& of(PiperDevice* device) { return *static_cast<Scanner*>(device->device); }
@@ -42,20 +43,41 @@ struct Scanner {
     }
     return 0;
   }
-  int product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace) {
-    if (!is_floating(call.dtype)) return refuse("a matrix product has an unknown dtype");
-    if (end > PIPER_GEMM_ROUNDS || (end == PIPER_GEMM_ROUNDS && call.dtype != PIPER_BF16))
-      return refuse("a matrix product has an unknown end");
-    if (workspace < PIPER_WORKSPACE_ALIGNMENT) return refuse("a matrix product has no workspace");
-    for (const ScannedProduct& known : scan.products) {
-      if (known.end == end && fields(known.call) == fields(call)) return 0;
+  int call(const PiperCall& call) {
+    const PiperCallShape& shape = *call.shape;
+    if (shape.kind >= PIPER_CALL_KINDS) return refuse("a library call has an unknown kind");
+    if (shape.number >= shapes.size())
+      return refuse("a library call has a number that its program does not have");
+    const PiperCallShape*& known = shapes[shape.number];
+    if (known != nullptr && !piper_same_shape(known, &shape))
+      return refuse("library calls of two shapes have one number");
+    known = &shape;
+    switch (static_cast<PiperCallKind>(shape.kind)) {
+      case PIPER_CALL_GEMM: return product(call);
+      case PIPER_CALL_ATTEND:
+      case PIPER_CALL_ATTEND_GRAD: return attention(call);
     }
-    scan.products.push_back({call, end, workspace});
+    return 1;
+  }
+  int product(const PiperCall& call) {
+    const std::uint32_t dtype = call.shape->of.gemm.dtype;
+    if (!is_floating(dtype)) return refuse("a matrix product has an unknown dtype");
+    if (call.end > PIPER_END_ROUNDS || (call.end == PIPER_END_ROUNDS && dtype != PIPER_BF16))
+      return refuse("a matrix product has an unknown end");
+    if (call.workspace_bytes < PIPER_WORKSPACE_ALIGNMENT)
+      return refuse("a matrix product has no workspace");
+    for (const ScannedCall& known : scan.products) {
+      if (known.end == call.end && known.shape.number == call.shape->number) return 0;
+    }
+    scan.products.push_back({*call.shape, call.end, call.workspace_bytes});
     return 0;
   }
-  int attention(const PiperAttend& call) {
-    scan.torch_attention |= call.form != PIPER_ATTEND_BUILTIN;
-    scan.flash_attention |= call.form == PIPER_ATTEND_FLASH;
+  int attention(const PiperCall& call) {
+    const PiperAttend& of = call.shape->of.attend;
+    if (!is_floating(of.dtype)) return refuse("an attention has an unknown dtype");
+    if (of.form > PIPER_ATTEND_EFFICIENT) return refuse("an attention has an unknown form");
+    scan.torch_attention |= of.form != PIPER_ATTEND_BUILTIN;
+    scan.flash_attention |= of.form == PIPER_ATTEND_FLASH;
     return 0;
   }
   int load(std::uint32_t input, std::uint64_t samples) {
@@ -97,16 +119,8 @@ PiperDevice scanning_device(Scanner& scanner) {
   };
   device.count = [](PiperDevice*, PiperRank*, std::uint32_t, std::uint32_t, const std::uint64_t*,
                     std::uint32_t, std::uint64_t, std::int64_t, std::uint64_t) { return 0; };
-  device.gemm = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, const PiperGemm* call,
-                   const void*, const void*, void*, std::uint32_t end, void*,
-                   std::uint64_t bytes) { return Scanner::of(d).product(*call, end, bytes); };
-  device.attend = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t,
-                     const PiperAttend* call, const void*, const void*, const void*, void*, void*,
-                     void*, std::uint64_t) { return Scanner::of(d).attention(*call); };
-  device.attend_grad = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t,
-                          const PiperAttend* call, const void*, const void*, const void*,
-                          const void*, const void*, const void*, void*, void*, void*, void*,
-                          std::uint64_t) { return Scanner::of(d).attention(*call); };
+  device.call = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t,
+                   const PiperCall* call) { return Scanner::of(d).call(*call); };
   device.load = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, std::uint32_t input,
                    std::uint64_t, std::uint64_t samples,
                    std::uint64_t) { return Scanner::of(d).load(input, samples); };
@@ -155,7 +169,8 @@ std::optional<Failure> scan_role(const PiperEnqueue& role, const PiperJob& job,
   Scanner scanner{.scan = scan,
                   .job = job,
                   .program = program,
-                  .next = std::vector<std::uint32_t>(program.num_streams)};
+                  .next = std::vector<std::uint32_t>(program.num_streams),
+                  .shapes = std::vector<const PiperCallShape*>(role.num_shapes)};
   PiperDevice device = scanning_device(scanner);
   PiperRank scanned{};
   scanned.program = &program;

@@ -2,12 +2,13 @@
 // The needs of a role in a step, found by letting its function enqueue on a device that runs
 // nothing: so all of them are known, and allocated, before the first step.
 //
-// Guarantees: allocations, products and events that a step uses are those listed here; nothing
-// depends on the rank of the role.
+// Guarantees: allocations, products and events that a step uses are those listed here; shapes of
+// equal number are equal, and numbers are below PiperEnqueue::num_shapes; nothing depends on the
+// rank of the role.
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <tuple>
 #include <vector>
 
 #include "runtime/device_abi.h"
@@ -20,18 +21,19 @@ struct ScannedAction {
   std::vector<PiperWait> waits;
 };
 
-struct ScannedProduct {
-  PiperGemm call{};
-  std::uint32_t end = PIPER_GEMM_WRITES;
+/// The position of a shape and an end in tables of planned calls.
+inline std::size_t planned_at(const PiperCallShape& shape, std::uint32_t end) {
+  return std::size_t{shape.number} * PIPER_CALL_ENDS + end;
+}
+
+/// A product that a step makes.
+struct ScannedCall {
+  PiperCallShape shape{};
+  std::uint32_t end = PIPER_END_WRITES;
   // Bytes that the plan reserves for each of its calls: the same, because they follow from the
   // shape; the first of them may be skipped to begin at a multiple of PIPER_WORKSPACE_ALIGNMENT.
   std::uint64_t workspace = 0;
 };
-/// The key of a product.
-inline auto fields(const PiperGemm& call) {
-  return std::tie(call.batch, call.m, call.n, call.k, call.transpose_a, call.transpose_b,
-                  call.dtype);
-}
 
 /// Room in host memory; offsets count from the start of a step's part.
 struct ScannedReport {
@@ -48,10 +50,10 @@ struct RoleScan {
   std::vector<ScannedAction> actions;  // per action
   // Per queue and position: whether an action waits for its end.
   std::vector<std::vector<std::uint8_t>> awaited;
-  std::vector<ScannedProduct> products;  // distinct
-  bool torch_attention = false;          // some attention is LibTorch's
-  bool flash_attention = false;          // of bf16
-  std::vector<ScannedReport> reports;    // as a step makes them
+  std::vector<ScannedCall> products;   // distinct
+  bool torch_attention = false;        // some attention is LibTorch's
+  bool flash_attention = false;        // of bf16
+  std::vector<ScannedReport> reports;  // as a step makes them
   std::vector<ScannedCheck> checks;
   std::uint64_t load_bytes = 0, report_bytes = 0;  // of a step, each aligned
 };

@@ -65,7 +65,7 @@ bool StepTimes::read() {
           std::uint64_t from = 0, until = 0;
           if (!time_of(action.calls[c].from, from) || !time_of(action.calls[c].to, until))
             return false;
-          (action.calls[c].call == Call::product ? made.product_ns : made.attention_ns) +=
+          (action.calls[c].family == CallFamily::product ? made.product_ns : made.attention_ns) +=
               until > from ? until - from : 0;
         }
       }

@@ -4,7 +4,7 @@
 //
 //   times.begin();                                     // all streams wait for earlier work
 //   times.begin_action(rank, queue, action);           // after its waits
-//   times.in_call(rank, queue, action, Call::product, [&] { return driver.multiply(...); });
+//   times.in_call(rank, queue, action, CallFamily::product, [&] { return driver.call(...); });
 //   times.end_action(rank, queue, action);
 //   times.end();
 //   times.read();                                      // when the step has ended
@@ -23,7 +23,6 @@ struct GpuRank;
 
 class StepTimes {
  public:
-  using Call = ActionRecorder::Call;
   explicit StepTimes(Gpu& gpu) : gpu_(gpu) {}
 
   /// Whether a step is being timed.
@@ -40,11 +39,12 @@ class StepTimes {
   }
   /// Times `enqueue`, which returns whether it succeeded.
   template <typename Enqueue>
-  bool in_call(const GpuRank& rank, std::uint32_t stream, std::uint32_t action, Call call,
+  bool in_call(const GpuRank& rank, std::uint32_t stream, std::uint32_t action, CallFamily family,
                const Enqueue& enqueue) {
     if (!running_) return enqueue();
     const std::size_t at = timed(rank, action).next_call++;
-    if (at == timed(rank, action).calls.size()) timed(rank, action).calls.push_back({.call = call});
+    if (at == timed(rank, action).calls.size())
+      timed(rank, action).calls.push_back({.family = family});
     return mark(rank, stream, action, timed(rank, action).calls[at].from) && enqueue() &&
            mark(rank, stream, action, timed(rank, action).calls[at].to);
   }
@@ -54,7 +54,7 @@ class StepTimes {
 
  private:
   struct TimedCall {
-    Call call{};
+    CallFamily family{};
     Event from = nullptr, to = nullptr;
   };
   struct TimedAction {

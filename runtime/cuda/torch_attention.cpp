@@ -193,67 +193,77 @@ int on_stream(void* stream, void* workspace, std::uint64_t bytes, const Body& bo
   }
 }
 
-int attend(void* stream, const PiperAttend* call, const void* q, const void* k, const void* v,
-           void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) {
-  return on_stream(stream, workspace, workspace_bytes, [&](PlannedMemory& memory) {
-    const Operands of{*call};
-    const at::Tensor query = of.queries(q, call->width), key = of.keys(k, call->width),
-                     value = of.keys(v, call->value_width);
-    const at::Tensor result = of.queries(out, call->value_width), sums = of.log_sums(lse);
+int attend(void* stream, const PiperCall& call) {
+  return on_stream(stream, call.workspace, call.workspace_bytes, [&](PlannedMemory& memory) {
+    const PiperAttend& sizes = call.shape->of.attend;
+    const Operands of{sizes};
+    const at::Tensor query = of.queries(call.in[0], sizes.width),
+                     key = of.keys(call.in[1], sizes.width),
+                     value = of.keys(call.in[2], sizes.value_width);
+    void *const out = call.out[0], *const lse = call.out[1];
+    const at::Tensor result = of.queries(out, sizes.value_width), sums = of.log_sums(lse);
     memory.results = {{{out, bytes_of(result)}, {lse, bytes_of(sums)}, {}}};
-    if (call->form == PIPER_ATTEND_FLASH) {
-      const auto made = at::_ops::_flash_attention_forward::call(
-          query, key, value, std::nullopt, std::nullopt, call->seq, call->keys, 0.0,
-          call->causal != 0, false, call->scale, std::nullopt, std::nullopt, std::nullopt,
+    if (sizes.form == PIPER_ATTEND_FLASH) {
+      const auto given = at::_ops::_flash_attention_forward::call(
+          query, key, value, std::nullopt, std::nullopt, sizes.seq, sizes.keys, 0.0,
+          sizes.causal != 0, false, sizes.scale, std::nullopt, std::nullopt, std::nullopt,
           std::nullopt);
-      return lies_at(std::get<0>(made), result) && lies_at(std::get<1>(made), sums);
+      return lies_at(std::get<0>(given), result) && lies_at(std::get<1>(given), sums);
     }
-    const auto made = at::_ops::_efficient_attention_forward::call(
+    const auto given = at::_ops::_efficient_attention_forward::call(
         query, key, value, std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt,
-        0.0, mask_of(*call), true, call->scale, std::nullopt, std::nullopt);
-    return lies_at(std::get<0>(made), result) && lies_at(std::get<1>(made), sums);
+        0.0, mask_of(sizes), true, sizes.scale, std::nullopt, std::nullopt);
+    return lies_at(std::get<0>(given), result) && lies_at(std::get<1>(given), sums);
   });
 }
 
-int attend_grad(void* stream, const PiperAttend* call, const void* q, const void* k, const void* v,
-                const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
-                void* workspace, std::uint64_t workspace_bytes) {
-  return on_stream(stream, workspace, workspace_bytes, [&](PlannedMemory& memory) {
-    const Operands of{*call};
-    const at::Tensor query = of.queries(q, call->width), key = of.keys(k, call->width),
-                     value = of.keys(v, call->value_width);
-    const at::Tensor result = of.queries(out, call->value_width),
-                     change = of.queries(dout, call->value_width), sums = of.log_sums(lse);
-    const at::Tensor of_query = of.queries(dq, call->width), of_key = of.keys(dk, call->width),
-                     of_value = of.keys(dv, call->value_width);
+int attend_grad(void* stream, const PiperCall& call) {
+  return on_stream(stream, call.workspace, call.workspace_bytes, [&](PlannedMemory& memory) {
+    const PiperAttend& sizes = call.shape->of.attend;
+    const Operands of{sizes};
+    const void* const* const in = call.in;
+    const at::Tensor query = of.queries(in[0], sizes.width), key = of.keys(in[1], sizes.width),
+                     value = of.keys(in[2], sizes.value_width);
+    const at::Tensor result = of.queries(in[3], sizes.value_width), sums = of.log_sums(in[4]),
+                     change = of.queries(in[5], sizes.value_width);
+    void *const dq = call.out[0], *const dk = call.out[1], *const dv = call.out[2];
+    const at::Tensor of_query = of.queries(dq, sizes.width), of_key = of.keys(dk, sizes.width),
+                     of_value = of.keys(dv, sizes.value_width);
     memory.results = {{{dq, bytes_of(of_query)}, {dk, bytes_of(of_key)}, {dv, bytes_of(of_value)}}};
     // Without dropout the random state is not read.
     const at::Tensor none;
-    if (call->form == PIPER_ATTEND_FLASH) {
-      const auto made = at::_ops::_flash_attention_backward::call(
-          change, query, key, value, result, sums, none, none, call->seq, call->keys, 0.0,
-          call->causal != 0, none, none, call->scale, std::nullopt, std::nullopt);
-      return lies_at(std::get<0>(made), of_query) && lies_at(std::get<1>(made), of_key) &&
-             lies_at(std::get<2>(made), of_value);
+    if (sizes.form == PIPER_ATTEND_FLASH) {
+      const auto given = at::_ops::_flash_attention_backward::call(
+          change, query, key, value, result, sums, none, none, sizes.seq, sizes.keys, 0.0,
+          sizes.causal != 0, none, none, sizes.scale, std::nullopt, std::nullopt);
+      return lies_at(std::get<0>(given), of_query) && lies_at(std::get<1>(given), of_key) &&
+             lies_at(std::get<2>(given), of_value);
     }
     // Keys are not split: gradients of queries are added in one order.
     constexpr std::int64_t kWhole = 1;
-    const auto made = at::_ops::_efficient_attention_backward::call(
-        change, query, key, value, std::nullopt, result, std::nullopt, std::nullopt, call->seq,
-        call->keys, sums, 0.0, none, none, mask_of(*call), false, call->scale, kWhole, std::nullopt,
+    const auto given = at::_ops::_efficient_attention_backward::call(
+        change, query, key, value, std::nullopt, result, std::nullopt, std::nullopt, sizes.seq,
+        sizes.keys, sums, 0.0, none, none, mask_of(sizes), false, sizes.scale, kWhole, std::nullopt,
         false);
-    return lies_at(std::get<0>(made), of_query) && lies_at(std::get<1>(made), of_key) &&
-           lies_at(std::get<2>(made), of_value);
+    return lies_at(std::get<0>(given), of_query) && lies_at(std::get<1>(given), of_key) &&
+           lies_at(std::get<2>(given), of_value);
   });
+}
+
+int library_call(void* stream, const PiperCall* call) {
+  switch (static_cast<PiperCallKind>(call->shape->kind)) {
+    case PIPER_CALL_GEMM: break;
+    case PIPER_CALL_ATTEND: return attend(stream, *call);
+    case PIPER_CALL_ATTEND_GRAD: return attend_grad(stream, *call);
+  }
+  refuse("the call is no attention");
+  return kAttentionRefused;
 }
 
 const char* error() { return last_error.c_str(); }
 
-constexpr TorchAttention kTorchAttention = {.version = kTorchAttentionVersion,
-                                            .open = open,
-                                            .attend = attend,
-                                            .attend_grad = attend_grad,
-                                            .error = error};
+constexpr TorchAttention kTorchAttention = {
+    .version = kTorchAttentionVersion, .open = open, .call = library_call, .error = error};
 
 }  // namespace
 

@@ -19,7 +19,7 @@
 
 namespace piper::runtime::cuda {
 
-inline constexpr std::uint32_t kTorchAttentionVersion = 2;
+inline constexpr std::uint32_t kTorchAttentionVersion = 3;
 
 struct TorchAttention {
   std::uint32_t version;
@@ -27,12 +27,8 @@ struct TorchAttention {
   /// `library_version`: from its folder. Null, or the reason of a failure (valid until the next
   /// call).
   const char* (*open)(const char* library, const char* library_version, int gpu, int deterministic);
-  /// kSuccess, kAttentionRefused or kAttentionOverrun (driver.h).
-  int (*attend)(void* stream, const PiperAttend* call, const void* q, const void* k, const void* v,
-                void* out, void* lse, void* workspace, std::uint64_t workspace_bytes);
-  int (*attend_grad)(void* stream, const PiperAttend* call, const void* q, const void* k,
-                     const void* v, const void* out, const void* lse, const void* dout, void* dq,
-                     void* dk, void* dv, void* workspace, std::uint64_t workspace_bytes);
+  /// An attention or its gradient. kSuccess, kAttentionRefused or kAttentionOverrun (driver.h).
+  int (*call)(void* stream, const PiperCall* call);
   /// The text of the last call that failed.
   const char* (*error)();
 };

@@ -139,81 +139,85 @@ int refuse(LibraryReport* report, const char* error, std::int64_t value) {
 
 constexpr const char* kDType = "matrix products and attention know f32, f64 and bf16";
 
-int gemm_call(const PiperGemm* call, const void* a, const void* b, void* c,
-              std::uint32_t accumulate, LibraryReport* report) {
-  if (call->dtype == PIPER_F32) {
-    multiply(*call, static_cast<const float*>(a), static_cast<const float*>(b),
-             static_cast<float*>(c), accumulate != 0);
-  } else if (call->dtype == PIPER_F64) {
-    multiply(*call, static_cast<const double*>(a), static_cast<const double*>(b),
-             static_cast<double*>(c), accumulate != 0);
-  } else if (call->dtype == PIPER_BF16) {
-    multiply(*call, static_cast<const piper_bf16*>(a), static_cast<const piper_bf16*>(b),
-             static_cast<float*>(c), accumulate != 0);
-  } else {
-    return refuse(report, kDType, call->dtype);
-  }
+template <typename Operand, typename T>
+int multiply_in(const PiperCall& call) {
+  multiply(call.shape->of.gemm, static_cast<const Operand*>(call.in[0]),
+           static_cast<const Operand*>(call.in[1]), static_cast<T*>(call.out[0]),
+           call.end == PIPER_END_ADDS);
   return kLibraryDone;
+}
+
+int multiply_call(const PiperCall& call, LibraryReport* report) {
+  if (call.end > PIPER_END_ADDS) return refuse(report, kNoSuchEnd, call.end);
+  const std::uint32_t dtype = call.shape->of.gemm.dtype;
+  switch (static_cast<PiperDType>(dtype)) {
+    case PIPER_F64: return multiply_in<double, double>(call);
+    case PIPER_F32: return multiply_in<float, float>(call);
+    case PIPER_BF16: return multiply_in<piper_bf16, float>(call);
+    case PIPER_I64: break;
+  }
+  return refuse(report, kDType, dtype);
 }
 
 template <typename T>
-int attend_in(const PiperAttend& call, const void* q, const void* k, const void* v, void* out,
-              void* lse, void* workspace, std::uint64_t workspace_bytes, LibraryReport* report) {
-  const std::uint64_t needed = static_cast<std::uint64_t>(call.keys) * sizeof(T);
-  if (needed > workspace_bytes) {
-    report->value = static_cast<std::int64_t>(needed - workspace_bytes);
+int attend_in(const PiperCall& call, LibraryReport* report) {
+  const PiperAttend& of = call.shape->of.attend;
+  const std::uint64_t needed = static_cast<std::uint64_t>(of.keys) * sizeof(T);
+  if (needed > call.workspace_bytes) {
+    report->value = static_cast<std::int64_t>(needed - call.workspace_bytes);
     return kLibraryOverrun;
   }
-  attend(call, static_cast<const T*>(q), static_cast<const T*>(k), static_cast<const T*>(v),
-         static_cast<T*>(out), static_cast<T*>(lse), static_cast<T*>(workspace));
+  const auto in = [&](std::size_t i) { return static_cast<const T*>(call.in[i]); };
+  attend(of, in(0), in(1), in(2), static_cast<T*>(call.out[0]), static_cast<T*>(call.out[1]),
+         static_cast<T*>(call.workspace));
   return kLibraryDone;
 }
 
-int attend_call(const PiperAttend* call, const void* q, const void* k, const void* v, void* out,
-                void* lse, void* workspace, std::uint64_t workspace_bytes, LibraryReport* report) {
-  switch (static_cast<PiperDType>(call->dtype)) {
-    case PIPER_F64:
-      return attend_in<double>(*call, q, k, v, out, lse, workspace, workspace_bytes, report);
-    case PIPER_F32:
-      return attend_in<float>(*call, q, k, v, out, lse, workspace, workspace_bytes, report);
-    case PIPER_BF16:
-      return attend_widened(attend_call, *call, q, k, v, out, lse, workspace, workspace_bytes,
-                            report);
+int attend_call(const PiperCall& call, LibraryReport* report) {
+  const std::uint32_t dtype = call.shape->of.attend.dtype;
+  switch (static_cast<PiperDType>(dtype)) {
+    case PIPER_F64: return attend_in<double>(call, report);
+    case PIPER_F32: return attend_in<float>(call, report);
+    case PIPER_BF16: return attend_widened(attend_call, call, report);
     case PIPER_I64: break;
   }
-  return refuse(report, kDType, call->dtype);
+  return refuse(report, kDType, dtype);
 }
 
-int attend_grad_call(const PiperAttend* call, const void* q, const void* k, const void* v,
-                     const void* out, const void* lse, const void* dout, void* dq, void* dk,
-                     void* dv, void* workspace, std::uint64_t workspace_bytes,
-                     LibraryReport* report) {
-  if (call->dtype == PIPER_BF16)
-    return attend_grad_widened(attend_grad_call, *call, q, k, v, out, lse, dout, dq, dk, dv,
-                               workspace, workspace_bytes, report);
-  if (call->dtype == PIPER_F32) {
-    attend_grad(*call, static_cast<const float*>(q), static_cast<const float*>(k),
-                static_cast<const float*>(v), static_cast<const float*>(out),
-                static_cast<const float*>(lse), static_cast<const float*>(dout),
-                static_cast<float*>(dq), static_cast<float*>(dk), static_cast<float*>(dv));
-  } else if (call->dtype == PIPER_F64) {
-    attend_grad(*call, static_cast<const double*>(q), static_cast<const double*>(k),
-                static_cast<const double*>(v), static_cast<const double*>(out),
-                static_cast<const double*>(lse), static_cast<const double*>(dout),
-                static_cast<double*>(dq), static_cast<double*>(dk), static_cast<double*>(dv));
-  } else {
-    return refuse(report, kDType, call->dtype);
-  }
+template <typename T>
+int attend_grad_in(const PiperCall& call) {
+  const auto in = [&](std::size_t i) { return static_cast<const T*>(call.in[i]); };
+  const auto out = [&](std::size_t i) { return static_cast<T*>(call.out[i]); };
+  attend_grad(call.shape->of.attend, in(0), in(1), in(2), in(3), in(4), in(5), out(0), out(1),
+              out(2));
   return kLibraryDone;
+}
+
+int attend_grad_call(const PiperCall& call, LibraryReport* report) {
+  const std::uint32_t dtype = call.shape->of.attend.dtype;
+  switch (static_cast<PiperDType>(dtype)) {
+    case PIPER_F64: return attend_grad_in<double>(call);
+    case PIPER_F32: return attend_grad_in<float>(call);
+    case PIPER_BF16: return attend_grad_widened(attend_grad_call, call, report);
+    case PIPER_I64: break;
+  }
+  return refuse(report, kDType, dtype);
+}
+
+int library_call(const PiperCall* call, LibraryReport* report) {
+  switch (static_cast<PiperCallKind>(call->shape->kind)) {
+    case PIPER_CALL_GEMM: return multiply_call(*call, report);
+    case PIPER_CALL_ATTEND: return attend_call(*call, report);
+    case PIPER_CALL_ATTEND_GRAD: return attend_grad_call(*call, report);
+  }
+  return refuse(report, kUnknownLibraryCall, call->shape->kind);
 }
 
 constexpr LibraryCalls kCalls = {.abi_version = PIPER_ABI_VERSION,
                                  .name = "builtin",
                                  .choose = [](Math) { return 0; },
                                  .begin_thread = [](std::uint32_t) {},
-                                 .gemm = gemm_call,
-                                 .attend = attend_call,
-                                 .attend_grad = attend_grad_call,
+                                 .call = library_call,
                                  .skip_destructors = 0};
 
 }  // namespace

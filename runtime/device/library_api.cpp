@@ -2,6 +2,11 @@
 
 namespace piper::runtime {
 
+#define CALL(name, KIND, operands, results, family) \
+  static_assert((operands) <= PIPER_MAX_CALL_OPERANDS && (results) <= PIPER_MAX_CALL_RESULTS);
+#include "runtime/calls.def"
+#undef CALL
+
 std::string library_failure(int status, const LibraryReport& report) {
   if (status == kLibraryOverrun)
     return "a library call wanted `" + std::to_string(report.value) +
@@ -30,9 +35,7 @@ const PiperApi& DirectCalls::api() {
     PiperApi api{};
     api.abi_version = PIPER_ABI_VERSION;
     api.fail = DirectHost::fail;
-    api.gemm = LibraryApi<DirectHost>::gemm;
-    api.attend = LibraryApi<DirectHost>::attend;
-    api.attend_grad = LibraryApi<DirectHost>::attend_grad;
+    api.call = LibraryApi<DirectHost>::call;
     return api;
   }();
   return kApi;

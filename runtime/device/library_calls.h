@@ -1,6 +1,6 @@
 #pragma once
-// Matrix products and attention: a small table of C functions, provided by the plugin with LibTorch
-// or by Piper's own loops. The plugin is opened at the first call, so a run that needs neither
+// Library calls (runtime/calls.def): a small table of C functions, provided by the plugin with
+// LibTorch or by Piper's own loops. The plugin is opened at the first call, so a run that needs neither
 // loads nothing.
 //
 // A function returns 0, or nonzero with `*error` (static storage) and `*value`; no exception leaves
@@ -30,18 +30,16 @@ struct LibraryCalls {
   int (*choose)(Math math);
   /// The first call in every device thread that computes.
   void (*begin_thread)(std::uint32_t threads);
-  int (*gemm)(const PiperGemm* call, const void* a, const void* b, void* c,
-              std::uint32_t accumulate, LibraryReport* report);
-  int (*attend)(const PiperAttend* call, const void* q, const void* k, const void* v, void* out,
-                void* lse, void* workspace, std::uint64_t workspace_bytes, LibraryReport* report);
-  int (*attend_grad)(const PiperAttend* call, const void* q, const void* k, const void* v,
-                     const void* out, const void* lse, const void* dout, void* dq, void* dk,
-                     void* dv, void* workspace, std::uint64_t workspace_bytes,
-                     LibraryReport* report);
+  /// Makes a call on this thread.
+  int (*call)(const PiperCall* call, LibraryReport* report);
   /// 1 before the end of a process that used it if static destructors may be skipped: `_exit` is
   /// then worthwhile.
   int skip_destructors;
 };
+
+/// Reasons that every library of a CPU gives.
+inline constexpr const char* kUnknownLibraryCall = "the library does not have this call";
+inline constexpr const char* kNoSuchEnd = "products on a CPU write or add their sums";
 
 /// Piper's own loops: correct in f32, f64 and bf16, deterministic, and slow. For tests and machines
 /// without LibTorch, on request only.

@@ -1,4 +1,4 @@
-// Matrix products and attention by LibTorch, as a plugin of C functions: the only file that
+// Library calls (runtime/calls.def) by LibTorch, as a plugin of C functions: the only file that
 // includes LibTorch.
 //
 // Tensors are views of planned memory. Attention has no out-variant, so while it runs a hook serves
@@ -20,7 +20,6 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
@@ -30,6 +29,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <vector>
 
 #include "runtime/device/library_calls.h"
 #include "runtime/device/planned_memory.h"
@@ -114,11 +114,6 @@ struct ProductViews {
       .batch = -1, .m = 0, .n = 0, .k = 0, .transpose_a = 0, .transpose_b = 0, .dtype = 0};
   at::Tensor a, b, c;
 
-  bool fits(const PiperGemm& other) const {
-    return call.batch == other.batch && call.m == other.m && call.n == other.n &&
-           call.k == other.k && call.transpose_a == other.transpose_a &&
-           call.transpose_b == other.transpose_b && call.dtype == other.dtype;
-  }
   void make(const PiperGemm& other) {
     call = other;
     a = matrix(call.m, call.k, call.transpose_a);
@@ -132,18 +127,21 @@ struct ProductViews {
   }
 };
 
-// Direct-mapped by shape: a program has a few dozen of them.
-ProductViews& views_of(const PiperGemm& call) {
-  thread_local std::array<ProductViews, 128> table;
-  std::uint64_t hash = static_cast<std::uint64_t>(call.m) * 0x9E3779B97F4A7C15u;
-  hash = (hash ^ static_cast<std::uint64_t>(call.n)) * 0x9E3779B97F4A7C15u;
-  hash = (hash ^ static_cast<std::uint64_t>(call.k)) * 0x9E3779B97F4A7C15u;
-  hash = (hash ^ static_cast<std::uint64_t>(call.batch * 8 + call.transpose_a * 4 +
-                                            call.transpose_b * 2 + call.dtype)) *
-         0x9E3779B97F4A7C15u;
-  ProductViews& views = table[hash >> 57];
-  if (!views.fits(call)) views.make(call);
-  return views;
+// The views of a product with a shape: all of it, or a panel of its rows and the last panel. They
+// are made at the first product of the thread with a shape of this number, and again if another
+// program with other shapes follows.
+struct ShapeViews {
+  ProductViews panel, last;
+
+  // The views at these addresses, of all of the call's rows or of the last ones.
+  const ProductViews& at(const PiperGemm& rows, bool is_last, const void* a, const void* b,
+                         void* c);
+};
+
+ShapeViews& views_of(const PiperCallShape& shape) {
+  thread_local std::vector<ShapeViews> by_number;
+  if (shape.number >= by_number.size()) by_number.resize(std::size_t{shape.number} + 1);
+  return by_number[shape.number];
 }
 
 void point(const at::Tensor& tensor, const void* data) {
@@ -159,9 +157,10 @@ int choose(Math chosen) {
   return 0;
 }
 
-// The views of `call` at these addresses; the next call of this thread may change them.
-const ProductViews& at_addresses(const PiperGemm& call, const void* a, const void* b, void* c) {
-  ProductViews& views = views_of(call);
+const ProductViews& ShapeViews::at(const PiperGemm& rows, bool is_last, const void* a,
+                                   const void* b, void* c) {
+  ProductViews& views = is_last ? last : panel;
+  if (!piper_same_gemm(&views.call, &rows)) views.make(rows);
   point(views.a, a);
   point(views.b, b);
   point(views.c, c);
@@ -186,21 +185,24 @@ void multiply_one(const ProductViews& views, bool accumulate) {
 }
 
 // Panel by panel of rows, if that is faster.
-void multiply_mkl(const PiperGemm& call, const void* a, const void* b, void* c, bool accumulate) {
-  const std::int64_t rows = rows_per_call(call, static_cast<std::uint32_t>(at::get_num_threads()));
-  const auto element = static_cast<std::int64_t>(element_bytes(call.dtype));
-  const auto* from = static_cast<const unsigned char*>(a);
-  auto* to = static_cast<unsigned char*>(c);
+void multiply_mkl(const PiperCall& call) {
+  const PiperGemm& of = call.shape->of.gemm;
+  const std::int64_t rows = rows_per_call(of, static_cast<std::uint32_t>(at::get_num_threads()));
+  const auto element = static_cast<std::int64_t>(element_bytes(of.dtype));
+  const auto* from = static_cast<const unsigned char*>(call.in[0]);
+  auto* to = static_cast<unsigned char*>(call.out[0]);
+  ShapeViews& all = views_of(*call.shape);
   std::int64_t done = 0;
   do {
-    PiperGemm panel = call;
-    panel.m = std::min(rows, call.m - done);
-    unsigned char* const result = to + done * call.n * element;
-    const ProductViews& views = at_addresses(panel, from + done * call.k * element, b, result);
-    multiply_one(views, accumulate);
+    PiperGemm panel = of;
+    panel.m = std::min(rows, of.m - done);
+    unsigned char* const result = to + done * of.n * element;
+    const ProductViews& views =
+        all.at(panel, panel.m != rows, from + done * of.k * element, call.in[1], result);
+    multiply_one(views, call.end == PIPER_END_ADDS);
     if (views.c.const_data_ptr() != result) throw Moved();
     done += rows;
-  } while (done < call.m);
+  } while (done < of.m);
 }
 
 // The largest amount that a product of the thread needed.
@@ -224,16 +226,16 @@ struct KeptMemory {
 
 // oneDNN takes all memory before it writes anything, so a product that had too little is started
 // again.
-void multiply_onednn(const PiperGemm& call, const void* a, const void* b, void* c,
-                     bool accumulate) {
-  const ProductViews& views = at_addresses(call, a, b, c);
+void multiply_onednn(const PiperCall& call) {
+  const ProductViews& views =
+      views_of(*call.shape).at(call.shape->of.gemm, false, call.in[0], call.in[1], call.out[0]);
   thread_local KeptMemory kept;
   for (;;) {
     PlannedMemory memory{.next = kept.data.get(), .left = kept.bytes};
     try {
       const PlannedScope scope(memory);
-      at::native::mkldnn_matmul(views.a, views.b, views.c, accumulate ? 1 : 0, 1);
-      if (views.c.const_data_ptr() != c) throw Moved();
+      at::native::mkldnn_matmul(views.a, views.b, views.c, call.end == PIPER_END_ADDS ? 1 : 0, 1);
+      if (views.c.const_data_ptr() != call.out[0]) throw Moved();
       return;
     } catch (const Moved&) {
       throw;
@@ -246,41 +248,39 @@ void multiply_onednn(const PiperGemm& call, const void* a, const void* b, void* 
 
 // MKL chooses by the processor: AMX and AVX-512 if supported, else widened operands. Nothing is
 // rounded before c is.
-void multiply_bf16(const PiperGemm& call, const void* a, const void* b, void* c, bool accumulate) {
+void multiply_bf16(const PiperCall& call) {
   constexpr int kRows = 101, kPlain = 111, kTransposed = 112;  // of CBLAS
-  const auto* left = static_cast<const std::uint16_t*>(a);
-  const auto* right = static_cast<const std::uint16_t*>(b);
-  auto* to = static_cast<float*>(c);
+  const PiperGemm& of = call.shape->of.gemm;
+  const auto* left = static_cast<const std::uint16_t*>(call.in[0]);
+  const auto* right = static_cast<const std::uint16_t*>(call.in[1]);
+  auto* to = static_cast<float*>(call.out[0]);
   const auto whole = [](std::int64_t extent) { return static_cast<int>(extent); };
-  for (std::int64_t i = 0; i < call.batch;
-       ++i, left += call.m * call.k, right += call.k * call.n, to += call.m * call.n) {
-    cblas_gemm_bf16bf16f32(kRows, call.transpose_a ? kTransposed : kPlain,
-                           call.transpose_b ? kTransposed : kPlain, whole(call.m), whole(call.n),
-                           whole(call.k), 1, left, whole(call.transpose_a ? call.m : call.k), right,
-                           whole(call.transpose_b ? call.k : call.n), accumulate ? 1 : 0, to,
-                           whole(call.n));
+  for (std::int64_t i = 0; i < of.batch;
+       ++i, left += of.m * of.k, right += of.k * of.n, to += of.m * of.n) {
+    cblas_gemm_bf16bf16f32(
+        kRows, of.transpose_a ? kTransposed : kPlain, of.transpose_b ? kTransposed : kPlain,
+        whole(of.m), whole(of.n), whole(of.k), 1, left, whole(of.transpose_a ? of.m : of.k), right,
+        whole(of.transpose_b ? of.k : of.n), call.end == PIPER_END_ADDS ? 1 : 0, to, whole(of.n));
   }
 }
 
-int gemm_call(const PiperGemm* call, const void* a, const void* b, void* c,
-              std::uint32_t accumulate, LibraryReport* report) {
-  if (call->dtype == PIPER_BF16) {
+int multiply_call(const PiperCall& call, LibraryReport* report) {
+  const PiperGemm& of = call.shape->of.gemm;
+  if (call.end > PIPER_END_ADDS) return refuse(report, kNoSuchEnd, call.end);
+  if (of.dtype == PIPER_BF16) {
     constexpr std::int64_t kMax = std::numeric_limits<int>::max();
-    if (std::min({call->m, call->n, call->k}) < 1 || std::max({call->m, call->n, call->k}) > kMax)
+    if (std::min({of.m, of.n, of.k}) < 1 || std::max({of.m, of.n, of.k}) > kMax)
       return refuse(report, "LibTorch refused a matrix product");
-    multiply_bf16(*call, a, b, c, accumulate != 0);
+    multiply_bf16(call);
     return kLibraryDone;
   }
-  if (call->dtype != PIPER_F32 && call->dtype != PIPER_F64)
-    return refuse(report, "LibTorch multiplies f32, f64 and bf16", call->dtype);
+  if (of.dtype != PIPER_F32 && of.dtype != PIPER_F64)
+    return refuse(report, "LibTorch multiplies f32, f64 and bf16", of.dtype);
   try {
     static const Processor processor = this_processor();
-    const ProductLibrary library =
-        choose_product(*call, math.load(std::memory_order_relaxed), processor);
-    if (library == ProductLibrary::onednn) {
-      multiply_onednn(*call, a, b, c, accumulate != 0);
-    } else {
-      multiply_mkl(*call, a, b, c, accumulate != 0);
+    switch (choose_product(of, math.load(std::memory_order_relaxed), processor)) {
+      case ProductLibrary::onednn: multiply_onednn(call); break;
+      case ProductLibrary::mkl: multiply_mkl(call); break;
     }
     return kLibraryDone;
   } catch (const Moved&) {
@@ -320,8 +320,10 @@ bool settle(const at::Tensor& tensor, void* planned_at, std::uint64_t bytes,
   return true;
 }
 
-int run_flash(const PiperAttend& call, const void* q, const void* k, const void* v, void* out,
-              void* lse, PlannedMemory& memory, LibraryReport* report) {
+int run_flash(const PiperCall& request, PlannedMemory& memory, LibraryReport* report) {
+  const PiperAttend& call = request.shape->of.attend;
+  const void *const q = request.in[0], *const k = request.in[1], *const v = request.in[2];
+  void *const out = request.out[0], *const lse = request.out[1];
   const at::Tensor query = heads_view(q, call.batch, call.seq, call.heads, call.width, call.dtype);
   const at::Tensor key = heads_view(k, call.batch, call.keys, call.heads, call.width, call.dtype);
   const at::Tensor value = heads_view(v, call.batch, call.keys, call.heads, call.width, call.dtype);
@@ -354,9 +356,11 @@ int run_flash(const PiperAttend& call, const void* q, const void* k, const void*
   return kLibraryDone;
 }
 
-int run_flash_grad(const PiperAttend& call, const void* q, const void* k, const void* v,
-                   const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
-                   PlannedMemory& memory, LibraryReport* report) {
+int run_flash_grad(const PiperCall& request, PlannedMemory& memory, LibraryReport* report) {
+  const PiperAttend& call = request.shape->of.attend;
+  const void *const q = request.in[0], *const k = request.in[1], *const v = request.in[2];
+  const void *const out = request.in[3], *const lse = request.in[4], *const dout = request.in[5];
+  void *const dq = request.out[0], *const dk = request.out[1], *const dv = request.out[2];
   const at::Tensor query = heads_view(q, call.batch, call.seq, call.heads, call.width, call.dtype);
   const at::Tensor key = heads_view(k, call.batch, call.keys, call.heads, call.width, call.dtype);
   const at::Tensor value = heads_view(v, call.batch, call.keys, call.heads, call.width, call.dtype);
@@ -387,7 +391,8 @@ int run_flash_grad(const PiperAttend& call, const void* q, const void* k, const 
 // The explicit form, one (batch, head) after the other. Matrices are row-major with a row stride.
 template <typename T>
 struct Written {
-  const PiperAttend& call;
+  const PiperCall& request;
+  const PiperAttend& call = request.shape->of.attend;
 
   struct Matrix {
     const void* data;
@@ -417,7 +422,10 @@ struct Written {
                        : call.keys;
   }
 
-  void forward(const void* q, const void* k, const void* v, void* out, T* lse, T* scores) const {
+  void forward(T* scores) const {
+    const void *const q = request.in[0], *const k = request.in[1], *const v = request.in[2];
+    void* const out = request.out[0];
+    T* const lse = static_cast<T*>(request.out[1]);
     const Matrix weights{scores, call.seq, call.keys, call.keys};
     for (std::int64_t b = 0; b < call.batch; ++b) {
       for (std::int64_t h = 0; h < call.heads; ++h) {
@@ -443,8 +451,11 @@ struct Written {
     }
   }
 
-  void backward(const void* q, const void* k, const void* v, const void* out, const T* lse,
-                const void* dout, void* dq, void* dk, void* dv, T* scores) const {
+  void backward(T* scores) const {
+    const void *const q = request.in[0], *const k = request.in[1], *const v = request.in[2];
+    const void *const out = request.in[3], *const dout = request.in[5];
+    const T* const lse = static_cast<const T*>(request.in[4]);
+    void *const dq = request.out[0], *const dk = request.out[1], *const dv = request.out[2];
     T* const changes = scores + call.seq * call.keys;
     const Matrix weights{scores, call.seq, call.keys, call.keys},
         gradient{changes, call.seq, call.keys, call.keys};
@@ -504,60 +515,60 @@ int guarded(PlannedMemory& memory, LibraryReport* report, const Body& body) {
   return kLibraryOverrun;
 }
 
-int attend_call(const PiperAttend* call, const void* q, const void* k, const void* v, void* out,
-                void* lse, void* workspace, std::uint64_t workspace_bytes, LibraryReport* report) {
-  if (call->dtype == PIPER_BF16)
-    return attend_widened(attend_call, *call, q, k, v, out, lse, workspace, workspace_bytes,
-                          report);
-  if (call->dtype != PIPER_F32 && call->dtype != PIPER_F64)
-    return refuse(report, "LibTorch's attention takes f32, f64 and bf16", call->dtype);
-  PlannedMemory memory{.next = static_cast<unsigned char*>(workspace), .left = workspace_bytes};
+constexpr const char* kAttendedTypes = "LibTorch's attention takes f32, f64 and bf16";
+
+int attend_call(const PiperCall& call, LibraryReport* report) {
+  const PiperAttend& of = call.shape->of.attend;
+  if (of.dtype == PIPER_BF16) return attend_widened(attend_call, call, report);
+  if (of.dtype != PIPER_F32 && of.dtype != PIPER_F64)
+    return refuse(report, kAttendedTypes, of.dtype);
+  PlannedMemory memory{.next = static_cast<unsigned char*>(call.workspace),
+                       .left = call.workspace_bytes};
   return guarded(memory, report, [&] {
-    if (has_flash(*call)) return run_flash(*call, q, k, v, out, lse, memory, report);
-    const std::int64_t scores = call->seq * call->keys;
-    if (call->dtype == PIPER_F64) {
-      Written<double>{*call}.forward(q, k, v, out, static_cast<double*>(lse),
-                                     scores_of<double>(memory, scores));
+    if (has_flash(of)) return run_flash(call, memory, report);
+    const std::int64_t scores = of.seq * of.keys;
+    if (of.dtype == PIPER_F64) {
+      Written<double>{call}.forward(scores_of<double>(memory, scores));
     } else {
-      Written<float>{*call}.forward(q, k, v, out, static_cast<float*>(lse),
-                                    scores_of<float>(memory, scores));
+      Written<float>{call}.forward(scores_of<float>(memory, scores));
     }
     return static_cast<int>(kLibraryDone);
   });
 }
 
-int attend_grad_call(const PiperAttend* call, const void* q, const void* k, const void* v,
-                     const void* out, const void* lse, const void* dout, void* dq, void* dk,
-                     void* dv, void* workspace, std::uint64_t workspace_bytes,
-                     LibraryReport* report) {
-  if (call->dtype == PIPER_BF16)
-    return attend_grad_widened(attend_grad_call, *call, q, k, v, out, lse, dout, dq, dk, dv,
-                               workspace, workspace_bytes, report);
-  if (call->dtype != PIPER_F32 && call->dtype != PIPER_F64)
-    return refuse(report, "LibTorch's attention takes f32, f64 and bf16", call->dtype);
-  PlannedMemory memory{.next = static_cast<unsigned char*>(workspace), .left = workspace_bytes};
+int attend_grad_call(const PiperCall& call, LibraryReport* report) {
+  const PiperAttend& of = call.shape->of.attend;
+  if (of.dtype == PIPER_BF16) return attend_grad_widened(attend_grad_call, call, report);
+  if (of.dtype != PIPER_F32 && of.dtype != PIPER_F64)
+    return refuse(report, kAttendedTypes, of.dtype);
+  PlannedMemory memory{.next = static_cast<unsigned char*>(call.workspace),
+                       .left = call.workspace_bytes};
   return guarded(memory, report, [&] {
-    if (has_flash(*call))
-      return run_flash_grad(*call, q, k, v, out, lse, dout, dq, dk, dv, memory, report);
-    const std::int64_t scores = 2 * call->seq * call->keys;
-    if (call->dtype == PIPER_F64) {
-      Written<double>{*call}.backward(q, k, v, out, static_cast<const double*>(lse), dout, dq, dk,
-                                      dv, scores_of<double>(memory, scores));
+    if (has_flash(of)) return run_flash_grad(call, memory, report);
+    const std::int64_t scores = 2 * of.seq * of.keys;
+    if (of.dtype == PIPER_F64) {
+      Written<double>{call}.backward(scores_of<double>(memory, scores));
     } else {
-      Written<float>{*call}.backward(q, k, v, out, static_cast<const float*>(lse), dout, dq, dk, dv,
-                                     scores_of<float>(memory, scores));
+      Written<float>{call}.backward(scores_of<float>(memory, scores));
     }
     return static_cast<int>(kLibraryDone);
   });
+}
+
+int library_call(const PiperCall* call, LibraryReport* report) {
+  switch (static_cast<PiperCallKind>(call->shape->kind)) {
+    case PIPER_CALL_GEMM: return multiply_call(*call, report);
+    case PIPER_CALL_ATTEND: return attend_call(*call, report);
+    case PIPER_CALL_ATTEND_GRAD: return attend_grad_call(*call, report);
+  }
+  return refuse(report, kUnknownLibraryCall, call->shape->kind);
 }
 
 constexpr LibraryCalls kCalls = {.abi_version = PIPER_ABI_VERSION,
                                  .name = "LibTorch",
                                  .choose = choose,
                                  .begin_thread = begin_thread,
-                                 .gemm = gemm_call,
-                                 .attend = attend_call,
-                                 .attend_grad = attend_grad_call,
+                                 .call = library_call,
                                  .skip_destructors = 1};
 
 }  // namespace

@@ -3,7 +3,7 @@
 // workspace, and results are rounded once, after all sums. piper_attend_workspace reserves the
 // room.
 //
-//   if (call->dtype == PIPER_BF16) return attend_widened(attend_call, *call, q, k, v, out, lse, workspace, bytes, report);
+//   if (call.shape->of.attend.dtype == PIPER_BF16) return attend_widened(attend_call, call, report);
 
 #include <cstdint>
 
@@ -58,42 +58,48 @@ class WidenedOperands {
   std::uint64_t left_, missing_ = 0;
 };
 
-inline int attend_widened(decltype(LibraryCalls::attend) attend, const PiperAttend& call,
-                          const void* q, const void* k, const void* v, void* out, void* lse,
-                          void* workspace, std::uint64_t workspace_bytes, LibraryReport* report) {
-  WidenedOperands operands(call, workspace, workspace_bytes);
-  const float* const query = operands.widened(q, operands.of_queries(call.width));
-  const float* const key = operands.widened(k, operands.of_keys(call.width));
-  const float* const value = operands.widened(v, operands.of_keys(call.value_width));
-  float* const result = operands.take(operands.of_queries(call.value_width));
+/// The attention of bf16 operands, by `attend` for f32: a forward call.
+inline int attend_widened(int (*attend)(const PiperCall&, LibraryReport*), const PiperCall& call,
+                          LibraryReport* report) {
+  const PiperAttend& of = call.shape->of.attend;
+  WidenedOperands operands(of, call.workspace, call.workspace_bytes);
+  const void* const in[] = {operands.widened(call.in[0], operands.of_queries(of.width)),
+                            operands.widened(call.in[1], operands.of_keys(of.width)),
+                            operands.widened(call.in[2], operands.of_keys(of.value_width))};
+  float* const result = operands.take(operands.of_queries(of.value_width));
   if (operands.missing() > 0) {
     report->value = static_cast<std::int64_t>(operands.missing());
     return kLibraryOverrun;
   }
-  PiperAttend wide = call;
-  wide.dtype = PIPER_F32;
-  const int failed = attend(&wide, query, key, value, result, lse, operands.remaining(),
-                            operands.rest_bytes(), report);
+  void* const out[] = {result, call.out[1]};
+  PiperCallShape wide = *call.shape;
+  wide.of.attend.dtype = PIPER_F32;
+  const PiperCall widened = {.shape = &wide,
+                             .in = in,
+                             .out = out,
+                             .workspace = operands.remaining(),
+                             .workspace_bytes = operands.rest_bytes(),
+                             .end = call.end};
+  const int failed = attend(widened, report);
   if (failed == kLibraryDone)
-    WidenedOperands::round(result, operands.of_queries(call.value_width), out);
+    WidenedOperands::round(result, operands.of_queries(of.value_width), call.out[0]);
   return failed;
 }
 
-inline int attend_grad_widened(decltype(LibraryCalls::attend_grad) attend_grad,
-                               const PiperAttend& call, const void* q, const void* k, const void* v,
-                               const void* out, const void* lse, const void* dout, void* dq,
-                               void* dk, void* dv, void* workspace, std::uint64_t workspace_bytes,
-                               LibraryReport* report) {
-  WidenedOperands operands(call, workspace, workspace_bytes);
-  const std::uint64_t queries = operands.of_queries(call.width),
-                      results = operands.of_queries(call.value_width);
-  const std::uint64_t keys = operands.of_keys(call.width),
-                      values = operands.of_keys(call.value_width);
-  const float* const query = operands.widened(q, queries);
-  const float* const key = operands.widened(k, keys);
-  const float* const value = operands.widened(v, values);
-  const float* const result = operands.widened(out, results);
-  const float* const change = operands.widened(dout, results);
+/// Likewise the gradient.
+inline int attend_grad_widened(int (*attend_grad)(const PiperCall&, LibraryReport*),
+                               const PiperCall& call, LibraryReport* report) {
+  const PiperAttend& of = call.shape->of.attend;
+  WidenedOperands operands(of, call.workspace, call.workspace_bytes);
+  const std::uint64_t queries = operands.of_queries(of.width),
+                      results = operands.of_queries(of.value_width);
+  const std::uint64_t keys = operands.of_keys(of.width), values = operands.of_keys(of.value_width);
+  const void* const in[] = {operands.widened(call.in[0], queries),
+                            operands.widened(call.in[1], keys),
+                            operands.widened(call.in[2], values),
+                            operands.widened(call.in[3], results),
+                            call.in[4],
+                            operands.widened(call.in[5], results)};
   float* const of_query = operands.take(queries);
   float* const of_key = operands.take(keys);
   float* const of_value = operands.take(values);
@@ -101,14 +107,20 @@ inline int attend_grad_widened(decltype(LibraryCalls::attend_grad) attend_grad,
     report->value = static_cast<std::int64_t>(operands.missing());
     return kLibraryOverrun;
   }
-  PiperAttend wide = call;
-  wide.dtype = PIPER_F32;
-  const int failed = attend_grad(&wide, query, key, value, result, lse, change, of_query, of_key,
-                                 of_value, operands.remaining(), operands.rest_bytes(), report);
+  void* const out[] = {of_query, of_key, of_value};
+  PiperCallShape wide = *call.shape;
+  wide.of.attend.dtype = PIPER_F32;
+  const PiperCall widened = {.shape = &wide,
+                             .in = in,
+                             .out = out,
+                             .workspace = operands.remaining(),
+                             .workspace_bytes = operands.rest_bytes(),
+                             .end = call.end};
+  const int failed = attend_grad(widened, report);
   if (failed != kLibraryDone) return failed;
-  WidenedOperands::round(of_query, queries, dq);
-  WidenedOperands::round(of_key, keys, dk);
-  WidenedOperands::round(of_value, values, dv);
+  WidenedOperands::round(of_query, queries, call.out[0]);
+  WidenedOperands::round(of_key, keys, call.out[1]);
+  WidenedOperands::round(of_value, values, call.out[2]);
   return kLibraryDone;
 }
 

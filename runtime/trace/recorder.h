@@ -4,7 +4,7 @@
 // before the run: writing allocates nothing and takes no lock.
 //
 //   recorder.prepare(program);                          // throws std::bad_alloc
-//   recorder.add_call(call, ns);                        // by the device thread, within an action of stream 0
+//   recorder.add_call(family, ns);                       // by the device thread, within an action of stream 0
 //   recorder.write(stream, step, position, begin, end);  // by the one thread that runs the stream
 //   recorder.last(ended_steps);                         // when the run is over
 
@@ -31,14 +31,25 @@ struct RecordedRank {
   std::vector<RecordedAction> actions;  // stream by stream, as they ran
 };
 
+/// Library calls whose times are reported together: a column of runtime/calls.def.
+enum class CallFamily : std::uint8_t { product, attention };
+
+/// The family of a PiperCallKind, which exists.
+inline CallFamily call_family(std::uint32_t kind) {
+  static constexpr CallFamily kFamilies[] = {
+#define CALL(name, KIND, operands, results, family) CallFamily::family,
+#include "runtime/calls.def"
+#undef CALL
+  };
+  return kFamilies[kind];
+}
+
 class ActionRecorder {
  public:
-  enum class Call : std::uint8_t { product, attention };
-
   /// Also drops earlier records.
   void prepare(const PiperProgram& program);
-  void add_call(Call call, std::uint64_t ns) {
-    (call == Call::product ? product_ns_ : attention_ns_) += ns;
+  void add_call(CallFamily family, std::uint64_t ns) {
+    (family == CallFamily::product ? product_ns_ : attention_ns_) += ns;
   }
   void write(std::uint32_t stream, std::uint64_t step, std::uint32_t position,
              std::uint64_t begin_ns, std::uint64_t end_ns) {

@@ -152,7 +152,7 @@ TEST_P(KernelRounded, Products) {
     int rounded = 0;
     for (const backend::KernelStep& step : backend::build_kernels(body, GetParam()).steps) {
       const auto* const call = std::get_if<backend::LibraryCall>(&step);
-      if (call != nullptr && call->rounds) ++rounded;
+      if (call != nullptr && call->end == PIPER_END_ROUNDS) ++rounded;
     }
     EXPECT_EQ(rounded, GetParam() == backend::Target::cpu ? 0 : row.rounded);
     std::vector<std::uint8_t> accumulate(outputs.size(), 0);

@@ -174,35 +174,34 @@ struct TestRank {
   PiperRank rank{};
 };
 
+/// `Sum`: of the result of a product and of the sums of softmax.
+template <typename T, typename Sum>
+void library(const PiperCall& call) {
+  const PiperCallShape& shape = *call.shape;
+  const void* const* const in = call.in;
+  void* const* const out = call.out;
+  switch (static_cast<PiperCallKind>(shape.kind)) {
+    case PIPER_CALL_GEMM:
+      return gemm<T, Sum>(shape.of.gemm, in[0], in[1], out[0], call.end == PIPER_END_ADDS);
+    case PIPER_CALL_ATTEND:
+      return attend<T, Sum>(shape.of.attend, in[0], in[1], in[2], out[0], out[1]);
+    case PIPER_CALL_ATTEND_GRAD:
+      return attend_grad<T>(shape.of.attend, in[0], in[1], in[2], in[5], out[0], out[1], out[2]);
+  }
+}
+
 }  // namespace
 
 TestApi::TestApi() {
   api.abi_version = PIPER_ABI_VERSION;
-  api.gemm = [](PiperRank*, std::uint32_t, const PiperGemm* call, const void* a, const void* b,
-                void* c, std::uint32_t accumulate) {
-    switch (call->dtype) {
-      case PIPER_F64: gemm<double>(*call, a, b, c, accumulate != 0); break;
-      case PIPER_BF16: gemm<piper_bf16, float>(*call, a, b, c, accumulate != 0); break;
-      default: gemm<float>(*call, a, b, c, accumulate != 0); break;
-    }
-    return 0;
-  };
-  api.attend = [](PiperRank*, std::uint32_t, const PiperAttend* call, const void* q, const void* k,
-                  const void* v, void* out, void* lse, void*, std::uint64_t) {
-    switch (call->dtype) {
-      case PIPER_F64: attend<double>(*call, q, k, v, out, lse); break;
-      case PIPER_BF16: attend<piper_bf16, float>(*call, q, k, v, out, lse); break;
-      default: attend<float>(*call, q, k, v, out, lse); break;
-    }
-    return 0;
-  };
-  api.attend_grad = [](PiperRank*, std::uint32_t, const PiperAttend* call, const void* q,
-                       const void* k, const void* v, const void*, const void*, const void* dout,
-                       void* dq, void* dk, void* dv, void*, std::uint64_t) {
-    switch (call->dtype) {
-      case PIPER_F64: attend_grad<double>(*call, q, k, v, dout, dq, dk, dv); break;
-      case PIPER_BF16: attend_grad<piper_bf16>(*call, q, k, v, dout, dq, dk, dv); break;
-      default: attend_grad<float>(*call, q, k, v, dout, dq, dk, dv); break;
+  api.call = [](PiperRank*, std::uint32_t, const PiperCall* call) {
+    const PiperCallShape& shape = *call->shape;
+    const std::uint32_t dtype =
+        shape.kind == PIPER_CALL_GEMM ? shape.of.gemm.dtype : shape.of.attend.dtype;
+    switch (dtype) {
+      case PIPER_F64: library<double, double>(*call); break;
+      case PIPER_BF16: library<piper_bf16, float>(*call); break;
+      default: library<float, float>(*call); break;
     }
     return 0;
   };

@@ -7,6 +7,7 @@
 
 #include "runtime/device/library_calls.h"
 #include "runtime/device/product_choice.h"
+#include "tests/support/test_call.h"
 
 namespace piper::runtime {
 namespace {
@@ -43,8 +44,9 @@ void BM_Gemm(benchmark::State& state, Math math) {
   std::vector<float> a(elements(call.m, call.k), 1.0f), b(elements(call.k, call.n), 1.0f),
       c(elements(call.m, call.n));
   LibraryReport report;
-  for (auto _ : state)
-    torch()->gemm(&call, a.data(), b.data(), c.data(), form == tn_adding, &report);
+  const test::TestCall product(call, a.data(), b.data(), c.data(),
+                               form == tn_adding ? PIPER_END_ADDS : PIPER_END_WRITES);
+  for (auto _ : state) test::call(*torch(), product, &report);
   const double flops = 2.0 * static_cast<double>(call.batch * call.m * call.n * call.k);
   state.counters["flops"] = benchmark::Counter(flops * static_cast<double>(state.iterations()),
                                                benchmark::Counter::kIsRate);
@@ -97,12 +99,13 @@ void BM_Attend(benchmark::State& state) {
       lse(elements), dq(elements), dk(elements), dv(elements);
   std::vector<unsigned char> workspace(piper_attend_workspace(&call));
   LibraryReport report;
+  const test::TestCall forward(call, {q.data(), k.data(), v.data()}, {out.data(), lse.data()},
+                               workspace.data(), workspace.size()),
+      backward(call, {q.data(), k.data(), v.data(), out.data(), lse.data(), q.data()},
+               {dq.data(), dk.data(), dv.data()}, workspace.data(), workspace.size());
   for (auto _ : state) {
-    torch()->attend(&call, q.data(), k.data(), v.data(), out.data(), lse.data(), workspace.data(),
-                    workspace.size(), &report);
-    torch()->attend_grad(&call, q.data(), k.data(), v.data(), out.data(), lse.data(), q.data(),
-                         dq.data(), dk.data(), dv.data(), workspace.data(), workspace.size(),
-                         &report);
+    test::call(*torch(), forward, &report);
+    test::call(*torch(), backward, &report);
   }
 }
 

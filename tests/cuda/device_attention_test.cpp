@@ -13,6 +13,7 @@
 #include "runtime/device/library_calls.h"
 #include "runtime/kernel_math.h"
 #include "tests/cuda/test_device.h"
+#include "tests/support/test_call.h"
 
 namespace piper::test {
 namespace {
@@ -81,6 +82,17 @@ struct Buffers {
            (call.dtype == PIPER_BF16 && buffer != kLse ? 2 : 4);
   }
   unsigned char* at(int buffer) { return bytes[static_cast<std::size_t>(buffer)].data(); }
+  /// The call, or its gradient, on buffers at these addresses.
+  template <typename At>
+  TestCall request(bool gradient, At at, void* workspace, std::uint64_t workspace_bytes) const {
+    if (!gradient)
+      return {call, {at(kQ), at(kK), at(kV)}, {at(kOut), at(kLse)}, workspace, workspace_bytes};
+    return {call,
+            {at(kQ), at(kK), at(kV), at(kOut), at(kLse), at(kDout)},
+            {at(kDq), at(kDk), at(kDv)},
+            workspace,
+            workspace_bytes};
+  }
 
   enum { kQ, kK, kV, kOut, kLse, kDout, kDq, kDk, kDv };
   PiperAttend call;
@@ -93,15 +105,9 @@ void compute(Buffers& of) {
   std::vector<unsigned char> own(piper_attend_workspace(&of.call));
   runtime::LibraryReport report;
   const runtime::LibraryCalls& loops = runtime::builtin_library_calls();
-  ASSERT_EQ(
-      loops.attend(&of.call, of.at(Buffers::kQ), of.at(Buffers::kK), of.at(Buffers::kV),
-                   of.at(Buffers::kOut), of.at(Buffers::kLse), own.data(), own.size(), &report),
-      0);
-  ASSERT_EQ(loops.attend_grad(&of.call, of.at(Buffers::kQ), of.at(Buffers::kK), of.at(Buffers::kV),
-                              of.at(Buffers::kOut), of.at(Buffers::kLse), of.at(Buffers::kDout),
-                              of.at(Buffers::kDq), of.at(Buffers::kDk), of.at(Buffers::kDv),
-                              own.data(), own.size(), &report),
-            0);
+  const auto at = [&](int buffer) { return of.at(buffer); };
+  for (const bool gradient : {false, true})
+    ASSERT_EQ(call(loops, of.request(gradient, at, own.data(), own.size()), &report), 0);
 }
 
 /// The largest difference of a buffer, over the root mean square of the expected one.
@@ -174,15 +180,12 @@ void DeviceAttention::run(Buffers& of, bool captured) {
   if (captured) {
     ASSERT_EQ(driver_->begin_capture(stream_), cuda::kSuccess);
   }
-  const cuda::Status first =
-      driver_->attend(stream_, of.call, at(Buffers::kQ), at(Buffers::kK), at(Buffers::kV),
-                      at(Buffers::kOut), at(Buffers::kLse), device + workspace, forward);
-  EXPECT_EQ(first, cuda::kSuccess) << driver_->text_of(first);
-  const cuda::Status second = driver_->attend_grad(
-      stream_, of.call, at(Buffers::kQ), at(Buffers::kK), at(Buffers::kV), at(Buffers::kOut),
-      at(Buffers::kLse), at(Buffers::kDout), at(Buffers::kDq), at(Buffers::kDk), at(Buffers::kDv),
-      device + workspace, backward);
-  EXPECT_EQ(second, cuda::kSuccess) << driver_->text_of(second);
+  for (const bool gradient : {false, true}) {
+    const TestCall request =
+        of.request(gradient, at, device + workspace, gradient ? backward : forward);
+    const cuda::Status status = driver_->call(stream_, nullptr, request.get());
+    EXPECT_EQ(status, cuda::kSuccess) << driver_->text_of(status);
+  }
   if (captured) {
     ASSERT_EQ(driver_->end_capture(stream_, &graph), cuda::kSuccess);
     ASSERT_EQ(driver_->launch_graph(stream_, graph), cuda::kSuccess);

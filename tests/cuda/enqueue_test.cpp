@@ -59,30 +59,8 @@ struct Recorder {
     device.count = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t,
                       const std::uint64_t*, std::uint32_t, std::uint64_t, std::int64_t,
                       std::uint64_t) { return of(d).put("count"); };
-    device.gemm = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, const PiperGemm* g,
-                     const void* a, const void* b, void* c, std::uint32_t end, void* workspace,
-                     std::uint64_t workspace_bytes) {
-      const std::uint64_t bytes = piper::runtime::element_bytes(g->dtype),
-                          batch = static_cast<std::uint64_t>(g->batch);
-      const std::uint64_t of_sums = g->dtype == PIPER_BF16 && end != PIPER_GEMM_ROUNDS ? 4 : bytes;
-      return of(d)
-          .inside(a, bytes * batch * static_cast<std::uint64_t>(g->m * g->k))
-          .inside(b, bytes * batch * static_cast<std::uint64_t>(g->k * g->n))
-          .inside(c, of_sums * batch * static_cast<std::uint64_t>(g->m * g->n))
-          .inside(workspace, workspace_bytes)
-          .put("gemm");
-    };
-    device.attend = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, const PiperAttend*,
-                       const void*, const void*, const void*, void*, void*, void* workspace,
-                       std::uint64_t bytes) {
-      return of(d).inside(workspace, bytes).put("attend");
-    };
-    device.attend_grad = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t,
-                            const PiperAttend*, const void*, const void*, const void*, const void*,
-                            const void*, const void*, void*, void*, void*, void* workspace,
-                            std::uint64_t bytes) {
-      return of(d).inside(workspace, bytes).put("attend_grad");
-    };
+    device.call = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t,
+                     const PiperCall* call) { return of(d).library(*call); };
     device.load = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, std::uint32_t input,
                      std::uint64_t first, std::uint64_t samples, std::uint64_t) {
       return of(d).put("load " + std::to_string(input) + " " + std::to_string(first) + " " +
@@ -105,6 +83,22 @@ struct Recorder {
   int put(std::string text) {
     calls.push_back(std::move(text));
     return 0;
+  }
+  int library(const PiperCall& call) {
+    if (call.shape->kind == PIPER_CALL_GEMM) {
+      const PiperGemm& gemm = call.shape->of.gemm;
+      const std::uint64_t bytes = piper::runtime::element_bytes(gemm.dtype),
+                          batch = static_cast<std::uint64_t>(gemm.batch);
+      const std::uint64_t of_sums =
+          gemm.dtype == PIPER_BF16 && call.end != PIPER_END_ROUNDS ? 4 : bytes;
+      inside(call.in[0], bytes * batch * static_cast<std::uint64_t>(gemm.m * gemm.k));
+      inside(call.in[1], bytes * batch * static_cast<std::uint64_t>(gemm.k * gemm.n));
+      inside(call.out[0], of_sums * batch * static_cast<std::uint64_t>(gemm.m * gemm.n));
+    }
+    return inside(call.workspace, call.workspace_bytes).put(call_text(*call.shape, call.end));
+  }
+  static std::string call_text(const PiperCallShape& shape, std::uint32_t end) {
+    return piper_call_name(shape.kind) + std::string(" ") + std::to_string(end);
   }
   Recorder& inside(const void* at, std::uint64_t bytes) {
     if (bytes == 0) return *this;  // a call without a workspace
@@ -146,9 +140,11 @@ Record planned(const DeviceProgram& program, const std::vector<backend::KernelBo
               calls.emplace_back("clear");
           }
           if (step.kind == BodyStep::Kind::library) {
-            static constexpr const char* kNames[] = {"gemm", "attend", "attend_grad"};
-            calls.emplace_back(
-                kNames[std::get<backend::LibraryCall>(body.steps[step.number]).kind]);
+            const auto& call = std::get<backend::LibraryCall>(body.steps[step.number]);
+            const backend::KernelBuffer& result = body.buffers[call.results[0]];
+            const bool adds = call.shape.kind == PIPER_CALL_GEMM && result.accumulates &&
+                              program.accumulate[each.first_accumulate + result.port] != 0;
+            calls.push_back(Recorder::call_text(call.shape, adds ? PIPER_END_ADDS : call.end));
           }
         }
         break;

@@ -21,6 +21,7 @@
 #include "runtime/kernel_math.h"
 #include "tests/cuda/test_cublas_lt.h"
 #include "tests/cuda/test_libcuda.h"
+#include "tests/support/test_call.h"
 
 namespace piper::test {
 namespace {
@@ -131,7 +132,7 @@ TEST_F(GpuDriverTest, EverythingIsGivenBack) {
     Event event = nullptr, timer = nullptr;
     Graph graph = nullptr;
     Module module = nullptr;
-    Product product = nullptr;
+    PlannedCall product = nullptr;
     unsigned char *device = nullptr, *host = nullptr;
     ASSERT_EQ(driver->create_stream(Priority::high, &stream), kSuccess);
     ASSERT_EQ(driver->create_event(&event), kSuccess);
@@ -142,15 +143,16 @@ TEST_F(GpuDriverTest, EverythingIsGivenBack) {
     ASSERT_EQ(driver->allocate(256, &device), kSuccess);
     ASSERT_EQ(driver->allocate_host(256, &host), kSuccess);
     EXPECT_TRUE(std::all_of(host, host + 256, [](unsigned char byte) { return byte == 0; }));
-    ASSERT_EQ(driver->plan_product({.batch = 1,
-                                    .m = 2,
-                                    .n = 2,
-                                    .k = 2,
-                                    .transpose_a = 0,
-                                    .transpose_b = 0,
-                                    .dtype = PIPER_F32},
-                                   PIPER_GEMM_WRITES, 0, &product),
-              kSuccess);
+    const PiperCallShape shape = {.kind = PIPER_CALL_GEMM,
+                                  .number = 0,
+                                  .of = {.gemm = {.batch = 1,
+                                                  .m = 2,
+                                                  .n = 2,
+                                                  .k = 2,
+                                                  .transpose_a = 0,
+                                                  .transpose_b = 0,
+                                                  .dtype = PIPER_F32}}};
+    ASSERT_EQ(driver->plan_call(shape, PIPER_END_WRITES, 0, &product), kSuccess);
     EXPECT_GT(products.objects, 1);
   }
   EXPECT_EQ(cuda_.objects, before);
@@ -188,14 +190,15 @@ class Products : public testing::Test {
   }
   static constexpr PiperGemm kSmall = {
       .batch = 1, .m = 2, .n = 3, .k = 4, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32};
-  Status plan(const PiperGemm& call, Product* made) {
-    return products_->plan(call, PIPER_GEMM_WRITES, 4096, made);
+  Status plan(const PiperGemm& call, PlannedCall* request) {
+    return products_->plan(call, PIPER_END_WRITES, 4096, request);
   }
-  Status multiply(Product product) {
+  Status multiply(PlannedCall product) {
     std::vector<float> matrices(12, 1.0F);
     std::vector<unsigned char> workspace(4096);
-    return products_->multiply(product, matrices.data(), matrices.data(), matrices.data(),
-                               workspace.data(), nullptr);
+    TestCall call(kSmall, matrices.data(), matrices.data(), matrices.data());
+    call.set_workspace(workspace.data(), workspace.size());
+    return products_->multiply(product, call.get(), nullptr);
   }
 
   TestCublasLt& seen_;
@@ -215,7 +218,7 @@ template <typename T, typename Sum>
 void compare_with_loops(CublasLt& products, std::uint32_t dtype, std::uint32_t end) {
   std::mt19937 random(3);
   for (const auto& [transpose_a, transpose_b] : {std::pair{0u, 0u}, {0u, 1u}, {1u, 0u}}) {
-    const PiperGemm call = {.batch = 2,
+    const PiperGemm gemm = {.batch = 2,
                             .m = 3,
                             .n = 5,
                             .k = 4,
@@ -224,39 +227,42 @@ void compare_with_loops(CublasLt& products, std::uint32_t dtype, std::uint32_t e
                             .dtype = dtype};
     SCOPED_TRACE(std::string(transpose_a != 0 ? "t" : "n") + (transpose_b != 0 ? "t" : "n") +
                  ", dtype " + std::to_string(dtype) + ", end " + std::to_string(end));
-    const auto a = random_numbers<T>(call.batch * call.m * call.k, random),
-               b = random_numbers<T>(call.batch * call.k * call.n, random);
-    const auto before = random_numbers<Sum>(call.batch * call.m * call.n, random);
-    Product product = nullptr;
-    ASSERT_EQ(products.plan(call, end, 4096, &product), 0);
+    const auto a = random_numbers<T>(gemm.batch * gemm.m * gemm.k, random),
+               b = random_numbers<T>(gemm.batch * gemm.k * gemm.n, random);
+    const auto before = random_numbers<Sum>(gemm.batch * gemm.m * gemm.n, random);
+    PlannedCall product = nullptr;
+    ASSERT_EQ(products.plan(gemm, end, 4096, &product), 0);
     std::vector<Sum> expected = before;
     runtime::LibraryReport report;
-    ASSERT_EQ(runtime::builtin_library_calls().gemm(&call, a.data(), b.data(), expected.data(),
-                                                    end == PIPER_GEMM_ADDS ? 1 : 0, &report),
+    const std::uint32_t end_of_loops = end == PIPER_END_ADDS ? PIPER_END_ADDS : PIPER_END_WRITES;
+    ASSERT_EQ(call(runtime::builtin_library_calls(),
+                   {gemm, a.data(), b.data(), expected.data(), end_of_loops}, &report),
               runtime::kLibraryDone);
-    if (end == PIPER_GEMM_ROUNDS) {
+    if (end == PIPER_END_ROUNDS) {
       std::vector<T> made(before.size()), rounded(before.size());
       std::transform(expected.begin(), expected.end(), rounded.begin(),
                      [](Sum sum) { return static_cast<T>(sum); });
-      ASSERT_EQ(products.multiply(product, a.data(), b.data(), made.data(), nullptr, nullptr), 0);
+      const TestCall rounding(gemm, a.data(), b.data(), made.data(), end);
+      ASSERT_EQ(products.multiply(product, rounding.get(), nullptr), 0);
       EXPECT_TRUE(std::equal(made.begin(), made.end(), rounded.begin(), [](T x, T y) {
         return static_cast<float>(x) == static_cast<float>(y);
       }));
     } else {
       std::vector<Sum> made = before;
-      ASSERT_EQ(products.multiply(product, a.data(), b.data(), made.data(), nullptr, nullptr), 0);
+      const TestCall exact(gemm, a.data(), b.data(), made.data(), end);
+      ASSERT_EQ(products.multiply(product, exact.get(), nullptr), 0);
       EXPECT_EQ(made, expected);
     }
   }
 }
 
 TEST_F(Products, AreThoseOfRows) {
-  for (const std::uint32_t end : {PIPER_GEMM_WRITES, PIPER_GEMM_ADDS}) {
+  for (const std::uint32_t end : {PIPER_END_WRITES, PIPER_END_ADDS}) {
     compare_with_loops<double, double>(*products_, PIPER_F64, end);
     compare_with_loops<float, float>(*products_, PIPER_F32, end);
     compare_with_loops<piper_bf16, float>(*products_, PIPER_BF16, end);
   }
-  compare_with_loops<piper_bf16, float>(*products_, PIPER_BF16, PIPER_GEMM_ROUNDS);
+  compare_with_loops<piper_bf16, float>(*products_, PIPER_BF16, PIPER_END_ROUNDS);
 }
 
 TEST_F(Products, TheFirstThatFitsIsTaken) {
@@ -264,7 +270,7 @@ TEST_F(Products, TheFirstThatFitsIsTaken) {
                  {.number = 2, .workspace = 5000},
                  {.number = 3, .workspace = 4096},
                  {.number = 4}};
-  Product product = nullptr;
+  PlannedCall product = nullptr;
   ASSERT_EQ(plan(kSmall, &product), 0);
   ASSERT_EQ(multiply(product), 0);
   EXPECT_EQ(seen_.ran, std::vector<std::uint64_t>({3}));
@@ -273,7 +279,7 @@ TEST_F(Products, TheFirstThatFitsIsTaken) {
 
 TEST_F(Products, OneThatIsRefusedMakesRoomForTheNext) {
   seen_.whole = {{.number = 1, .runs = false}, {.number = 2, .runs = false}, {.number = 3}};
-  Product product = nullptr;
+  PlannedCall product = nullptr;
   ASSERT_EQ(plan(kSmall, &product), 0);
   ASSERT_EQ(multiply(product), 0);
   seen_.whole.front().runs = true;
@@ -286,7 +292,7 @@ TEST_F(Products, OneThatIsRefusedMakesRoomForTheNext) {
 TEST_F(Products, SumsAreSplitWhereNothingElseIsOffered) {
   seen_.whole = {};
   seen_.split = {{.number = 9, .workspace = 64}};
-  Product product = nullptr;
+  PlannedCall product = nullptr;
   ASSERT_EQ(plan(kSmall, &product), 0);
   ASSERT_EQ(multiply(product), 0);
   EXPECT_EQ(seen_.ran, std::vector<std::uint64_t>({9}));

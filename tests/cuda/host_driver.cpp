@@ -11,6 +11,7 @@
 #include "backend/cuda/attention.h"
 #include "runtime/device/library_calls.h"
 #include "runtime/kernel_math.h"
+#include "tests/support/test_call.h"
 
 namespace piper::test {
 
@@ -100,8 +101,8 @@ struct HostDriver::HostFunction {
   bool faults = false, hangs = false;
 };
 struct HostDriver::HostProduct {
-  PiperGemm call{};
-  std::uint32_t end = PIPER_GEMM_WRITES;
+  PiperCallShape shape{};
+  std::uint32_t end = PIPER_END_WRITES;
   std::uint64_t workspace = 0;
 };
 
@@ -368,25 +369,36 @@ Status HostDriver::launch(CudaStream stream, Function handle, std::uint64_t bloc
   return cuda::kSuccess;
 }
 
-Status HostDriver::multiply(CudaStream stream, Product handle, const void* a, const void* b,
-                            void* c, void* workspace, std::uint64_t workspace_bytes) {
+Status HostDriver::call(CudaStream stream, PlannedCall planned, const PiperCall& call) {
+  switch (static_cast<PiperCallKind>(call.shape->kind)) {
+    case PIPER_CALL_GEMM: return multiply(stream, planned, call);
+    case PIPER_CALL_ATTEND:
+    case PIPER_CALL_ATTEND_GRAD: return attend(stream, call);
+  }
+  return kInvalidValue;
+}
+
+Status HostDriver::multiply(CudaStream stream, PlannedCall planned, const PiperCall& call) {
   if (const Status refused = refusal("cublasLtMatmul")) return refused;
-  const auto* const product = real<HostProduct>(handle);
-  if (reinterpret_cast<std::uintptr_t>(workspace) % kAlignment != 0 ||
-      workspace_bytes < product->workspace)
+  const auto* const product = real<HostProduct>(planned);
+  if (reinterpret_cast<std::uintptr_t>(call.workspace) % kAlignment != 0 ||
+      call.workspace_bytes < product->workspace || call.end != product->end ||
+      !piper_same_shape(call.shape, &product->shape))
     return kInvalidValue;
-  return enqueue(stream, {.kind = HostCall::Kind::multiply}, [=] {
-    spoil(workspace, product->workspace);
+  return enqueue(stream, {.kind = HostCall::Kind::multiply}, [product, request = TestCall(call)] {
+    const PiperCall wanted = request.get();
+    spoil(wanted.workspace, product->workspace);
+    TestCall loops = request;
+    std::vector<float> sums;
+    if (product->end == PIPER_END_ROUNDS) {
+      const PiperGemm& gemm = product->shape.of.gemm;
+      sums.resize(static_cast<std::size_t>(gemm.batch * gemm.m * gemm.n));
+      loops.set_result(sums.data());
+      loops.set_end(PIPER_END_WRITES);
+    }
     runtime::LibraryReport report;
-    const bool rounds = product->end == PIPER_GEMM_ROUNDS;
-    std::vector<float> sums(
-        rounds ? static_cast<std::size_t>(product->call.batch * product->call.m * product->call.n)
-               : 0);
-    EXPECT_EQ(
-        runtime::builtin_library_calls().gemm(&product->call, a, b, rounds ? sums.data() : c,
-                                              product->end == PIPER_GEMM_ADDS ? 1 : 0, &report),
-        runtime::kLibraryDone);
-    std::copy(sums.begin(), sums.end(), static_cast<piper_bf16*>(c));
+    EXPECT_EQ(test::call(runtime::builtin_library_calls(), loops, &report), runtime::kLibraryDone);
+    std::copy(sums.begin(), sums.end(), static_cast<piper_bf16*>(wanted.out[0]));
   });
 }
 
@@ -397,36 +409,21 @@ bool HostDriver::open_attention(bool, std::string& reason) {
 
 /// Like LibTorch, it may write all of the workspace, and no byte outside; the host's own
 /// temporaries lie elsewhere.
-Status HostDriver::attend(CudaStream stream, const PiperAttend& call, const void* q, const void* k,
-                          const void* v, void* out, void* lse, void* workspace,
-                          std::uint64_t workspace_bytes) {
-  if (const Status refused = refusal("attention")) return refused;
-  if (backend::cuda::attention_workspace(call, false) + options_.attention_wants > workspace_bytes)
+Status HostDriver::attend(CudaStream stream, const PiperCall& call) {
+  const bool gradient = call.shape->kind == PIPER_CALL_ATTEND_GRAD;
+  if (const Status refused = refusal(gradient ? "attention_grad" : "attention")) return refused;
+  if (backend::cuda::attention_workspace(call.shape->of.attend, gradient) +
+          options_.attention_wants >
+      call.workspace_bytes)
     return cuda::kAttentionOverrun;
-  return enqueue(stream, {.kind = HostCall::Kind::attend}, [=] {
-    spoil(workspace, workspace_bytes);
-    std::vector<unsigned char> own(piper_attend_workspace(&call));
+  return enqueue(stream, {.kind = HostCall::Kind::attend}, [request = TestCall(call)] {
+    const PiperCall wanted = request.get();
+    spoil(wanted.workspace, wanted.workspace_bytes);
+    std::vector<unsigned char> own(piper_attend_workspace(&wanted.shape->of.attend));
+    TestCall loops = request;
+    loops.set_workspace(own.data(), own.size());
     runtime::LibraryReport report;
-    EXPECT_EQ(runtime::builtin_library_calls().attend(&call, q, k, v, out, lse, own.data(),
-                                                      own.size(), &report),
-              runtime::kLibraryDone);
-  });
-}
-
-Status HostDriver::attend_grad(CudaStream stream, const PiperAttend& call, const void* q,
-                               const void* k, const void* v, const void* out, const void* lse,
-                               const void* dout, void* dq, void* dk, void* dv, void* workspace,
-                               std::uint64_t workspace_bytes) {
-  if (const Status refused = refusal("attention_grad")) return refused;
-  if (backend::cuda::attention_workspace(call, true) + options_.attention_wants > workspace_bytes)
-    return cuda::kAttentionOverrun;
-  return enqueue(stream, {.kind = HostCall::Kind::attend}, [=] {
-    spoil(workspace, workspace_bytes);
-    std::vector<unsigned char> own(piper_attend_workspace(&call));
-    runtime::LibraryReport report;
-    EXPECT_EQ(runtime::builtin_library_calls().attend_grad(&call, q, k, v, out, lse, dout, dq, dk,
-                                                           dv, own.data(), own.size(), &report),
-              runtime::kLibraryDone);
+    EXPECT_EQ(test::call(runtime::builtin_library_calls(), loops, &report), runtime::kLibraryDone);
   });
 }
 
@@ -542,12 +539,12 @@ Status HostDriver::find(Module handle, const char* name, Function* found) {
   return cuda::kSuccess;
 }
 
-Status HostDriver::plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace,
-                                Product* made) {
+Status HostDriver::plan_call(const PiperCallShape& shape, std::uint32_t end,
+                             std::uint64_t workspace, PlannedCall* request) {
   if (const Status refused = refusal("cublasLtMatmulAlgoGetHeuristic")) return refused;
   auto& product = products_.emplace_back(std::make_unique<HostProduct>());
-  *product = {call, end, workspace};
-  *made = reinterpret_cast<Product>(product.get());
+  *product = {shape, end, workspace};
+  *request = reinterpret_cast<PlannedCall>(product.get());
   return cuda::kSuccess;
 }
 

@@ -86,8 +86,7 @@ class HostDriver final : public TestDriver {
   Status write(CudaStream stream, std::uint32_t* to, std::uint32_t value) override;
   Status launch(CudaStream stream, Function function, std::uint64_t blocks, std::uint32_t threads,
                 const void* const* arguments) override;
-  Status multiply(CudaStream stream, Product product, const void* a, const void* b, void* c,
-                  void* workspace, std::uint64_t workspace_bytes) override;
+  Status call(CudaStream stream, PlannedCall planned, const PiperCall& call) override;
   Status begin_capture(CudaStream stream) override;
   Status end_capture(CudaStream stream, Graph* created) override;
   Status launch_graph(CudaStream stream, Graph graph) override;
@@ -95,15 +94,9 @@ class HostDriver final : public TestDriver {
   /// The image is the path of an object.
   Status load(const std::string& image, Module* created) override;
   Status find(Module module, const char* name, Function* found) override;
-  Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace,
-                      Product* created) override;
+  Status plan_call(const PiperCallShape& shape, std::uint32_t end, std::uint64_t workspace,
+                   PlannedCall* created) override;
   bool open_attention(bool deterministic, std::string& reason) override;
-  Status attend(CudaStream stream, const PiperAttend& call, const void* q, const void* k,
-                const void* v, void* out, void* lse, void* workspace,
-                std::uint64_t workspace_bytes) override;
-  Status attend_grad(CudaStream stream, const PiperAttend& call, const void* q, const void* k,
-                     const void* v, const void* out, const void* lse, const void* dout, void* dq,
-                     void* dk, void* dv, void* workspace, std::uint64_t workspace_bytes) override;
 
   /// Work that waits for other processes. `begin` is called at its turn, in each run of a graph
   /// that contains it; that graph keeps `keep_alive` until it is dropped.
@@ -123,6 +116,9 @@ class HostDriver final : public TestDriver {
   struct GraphRun;
   struct Work;
 
+  Status multiply(CudaStream stream, PlannedCall planned, const PiperCall& call);
+  /// An attention or its gradient.
+  Status attend(CudaStream stream, const PiperCall& call);
   /// The status with which this call of a function is to fail, or success.
   Status refusal(const char* function);
   Status enqueue(CudaStream stream, HostCall call, std::function<void()> run,

@@ -256,56 +256,49 @@ void RecordingDriver::own_kernel(const std::string& name, const void* const* arg
   if (of_keys) writes(at(8), elements.v * size);
 }
 
-Status RecordingDriver::multiply(CudaStream stream, Product product, const void* a, const void* b,
-                                 void* c, void* workspace, std::uint64_t workspace_bytes) {
-  const RecordedProduct& planned = products_[number(product)];
+Status RecordingDriver::call(CudaStream stream, PlannedCall planned, const PiperCall& call) {
+  switch (static_cast<PiperCallKind>(call.shape->kind)) {
+    case PIPER_CALL_GEMM: product(planned, call); return work(stream, "product");
+    case PIPER_CALL_ATTEND: attention(call); return work(stream, "attention");
+    case PIPER_CALL_ATTEND_GRAD: attention(call); return work(stream, "attention's gradient");
+  }
+  return kNotFound;
+}
+
+void RecordingDriver::product(PlannedCall planned, const PiperCall& call) {
+  const RecordedProduct& known = products_[number(planned)];
+  EXPECT_TRUE(piper_same_shape(&known.shape, call.shape) && known.end == call.end);
+  const PiperGemm& gemm = call.shape->of.gemm;
   const auto elements = [&](std::int64_t rows, std::int64_t columns) {
-    return static_cast<std::uint64_t>(planned.call.batch * rows * columns);
+    return static_cast<std::uint64_t>(gemm.batch * rows * columns);
   };
-  const std::uint64_t size = runtime::element_bytes(planned.call.dtype);
-  reads(a, elements(planned.call.m, planned.call.k) * size);
-  reads(b, elements(planned.call.k, planned.call.n) * size);
-  writes(c, elements(planned.call.m, planned.call.n) *
-                (planned.end == PIPER_GEMM_ROUNDS ? size : sum_bytes(planned.call.dtype)));
-  writes(workspace, workspace_bytes);
-  return work(stream, "product");
+  const std::uint64_t size = runtime::element_bytes(gemm.dtype);
+  reads(call.in[0], elements(gemm.m, gemm.k) * size);
+  reads(call.in[1], elements(gemm.k, gemm.n) * size);
+  writes(call.out[0],
+         elements(gemm.m, gemm.n) * (call.end == PIPER_END_ROUNDS ? size : sum_bytes(gemm.dtype)));
+  writes(call.workspace, call.workspace_bytes);
 }
 
-void RecordingDriver::attention(const PiperAttend& call, const void* q, const void* k,
-                                const void* v) {
-  const AttendElements elements(call);
-  const std::uint64_t size = runtime::element_bytes(call.dtype);
-  reads(q, elements.q * size);
-  reads(k, elements.k * size);
-  reads(v, elements.v * size);
-}
-
-Status RecordingDriver::attend(CudaStream stream, const PiperAttend& call, const void* q,
-                               const void* k, const void* v, void* out, void* lse, void* workspace,
-                               std::uint64_t workspace_bytes) {
-  const AttendElements elements(call);
-  attention(call, q, k, v);
-  writes(out, elements.out * runtime::element_bytes(call.dtype));
-  writes(lse, elements.lse * sum_bytes(call.dtype));
-  writes(workspace, workspace_bytes);
-  return work(stream, "attention");
-}
-
-Status RecordingDriver::attend_grad(CudaStream stream, const PiperAttend& call, const void* q,
-                                    const void* k, const void* v, const void* out, const void* lse,
-                                    const void* dout, void* dq, void* dk, void* dv, void* workspace,
-                                    std::uint64_t workspace_bytes) {
-  const AttendElements elements(call);
-  const std::uint64_t size = runtime::element_bytes(call.dtype);
-  attention(call, q, k, v);
-  reads(out, elements.out * size);
-  reads(lse, elements.lse * sum_bytes(call.dtype));
-  reads(dout, elements.out * size);
-  writes(dq, elements.q * size);
-  writes(dk, elements.k * size);
-  writes(dv, elements.v * size);
-  writes(workspace, workspace_bytes);
-  return work(stream, "attention's gradient");
+void RecordingDriver::attention(const PiperCall& call) {
+  const PiperAttend& attend = call.shape->of.attend;
+  const AttendElements elements(attend);
+  const std::uint64_t size = runtime::element_bytes(attend.dtype), sum = sum_bytes(attend.dtype);
+  reads(call.in[0], elements.q * size);
+  reads(call.in[1], elements.k * size);
+  reads(call.in[2], elements.v * size);
+  if (call.shape->kind == PIPER_CALL_ATTEND) {
+    writes(call.out[0], elements.out * size);
+    writes(call.out[1], elements.lse * sum);
+  } else {
+    reads(call.in[3], elements.out * size);
+    reads(call.in[4], elements.lse * sum);
+    reads(call.in[5], elements.out * size);
+    writes(call.out[0], elements.q * size);
+    writes(call.out[1], elements.k * size);
+    writes(call.out[2], elements.v * size);
+  }
+  writes(call.workspace, call.workspace_bytes);
 }
 
 Status RecordingDriver::begin_capture(CudaStream stream) {
@@ -339,10 +332,10 @@ Status RecordingDriver::find(Module, const char* name, Function* found) {
   return cuda::kSuccess;
 }
 
-Status RecordingDriver::plan_product(const PiperGemm& call, std::uint32_t end,
-                                     std::uint64_t workspace, Product* made) {
-  products_.push_back({call, end, workspace});
-  *made = handle<Product>(products_.size() - 1);
+Status RecordingDriver::plan_call(const PiperCallShape& shape, std::uint32_t end,
+                                  std::uint64_t workspace, PlannedCall* made) {
+  products_.push_back({shape, end, workspace});
+  *made = handle<PlannedCall>(products_.size() - 1);
   return cuda::kSuccess;
 }
 

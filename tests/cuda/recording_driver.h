@@ -99,22 +99,15 @@ class RecordingDriver final : public TestDriver {
   Status write(CudaStream stream, std::uint32_t* to, std::uint32_t value) override;
   Status launch(CudaStream stream, Function function, std::uint64_t blocks, std::uint32_t threads,
                 const void* const* arguments) override;
-  Status multiply(CudaStream stream, Product product, const void* a, const void* b, void* c,
-                  void* workspace, std::uint64_t workspace_bytes) override;
-  Status attend(CudaStream stream, const PiperAttend& call, const void* q, const void* k,
-                const void* v, void* out, void* lse, void* workspace,
-                std::uint64_t workspace_bytes) override;
-  Status attend_grad(CudaStream stream, const PiperAttend& call, const void* q, const void* k,
-                     const void* v, const void* out, const void* lse, const void* dout, void* dq,
-                     void* dk, void* dv, void* workspace, std::uint64_t workspace_bytes) override;
+  Status call(CudaStream stream, PlannedCall planned, const PiperCall& call) override;
   Status begin_capture(CudaStream stream) override;
   Status end_capture(CudaStream stream, Graph* created) override;
   Status launch_graph(CudaStream stream, Graph graph) override;
   void drop_graphs() override {}
   Status load(const std::string& image, Module* created) override;
   Status find(Module module, const char* name, Function* found) override;
-  Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace,
-                      Product* created) override;
+  Status plan_call(const PiperCallShape& shape, std::uint32_t end, std::uint64_t workspace,
+                   PlannedCall* created) override;
   bool open_attention(bool, std::string&) override { return true; }
 
   /// An operation outside the executor's calls. `what` stays valid.
@@ -126,8 +119,8 @@ class RecordingDriver final : public TestDriver {
     const std::vector<KernelOperand>* operands = nullptr;  // null: one of the runtime's own
   };
   struct RecordedProduct {
-    PiperGemm call{};
-    std::uint32_t end = PIPER_GEMM_WRITES;
+    PiperCallShape shape{};
+    std::uint32_t end = PIPER_END_WRITES;
     std::uint64_t workspace = 0;
   };
 
@@ -136,7 +129,8 @@ class RecordingDriver final : public TestDriver {
   void touches(const void* at, std::uint64_t bytes, bool writes);
   /// Records the accesses of one of the runtime's own kernels.
   void own_kernel(const std::string& name, const void* const* arguments);
-  void attention(const PiperAttend& call, const void* q, const void* k, const void* v);
+  void product(PlannedCall planned, const PiperCall& call);
+  void attention(const PiperCall& call);
   /// A call on a stream, with the accesses announced by `reads` and `writes` since the last one, if
   /// any.
   Status put(TraceCall::Kind kind, std::uint32_t stream, std::uint32_t of, const char* what);

@@ -13,6 +13,7 @@
 #include "tests/cuda/host_driver.h"
 #include "tests/cuda/planned_laws.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/test_call.h"
 
 namespace piper::test {
 namespace {
@@ -424,25 +425,21 @@ TEST_F(CudaRun, CallsAreThoseOfThePlan) {
 TEST(HostDriver, AWorkspaceThatCublasWouldNotTakeIsRefused) {
   HostDriver driver({});
   runtime::cuda::CudaStream stream = nullptr;
-  runtime::cuda::Product product = nullptr;
+  runtime::cuda::PlannedCall product = nullptr;
   unsigned char* memory = nullptr;
   constexpr std::uint64_t kBytes = 4096;
   ASSERT_EQ(driver.create_stream(runtime::cuda::Priority::compute, &stream),
             runtime::cuda::kSuccess);
   ASSERT_EQ(driver.allocate(3 * kBytes, &memory), runtime::cuda::kSuccess);
-  ASSERT_EQ(driver.plan_product({.batch = 1,
-                                 .m = 1,
-                                 .n = 1,
-                                 .k = 1,
-                                 .transpose_a = 0,
-                                 .transpose_b = 0,
-                                 .dtype = PIPER_F32},
-                                false, kBytes, &product),
-            runtime::cuda::kSuccess);
+  constexpr PiperGemm kOne = {
+      .batch = 1, .m = 1, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32};
+  const PiperCallShape shape = {.kind = PIPER_CALL_GEMM, .number = 0, .of = {.gemm = kOne}};
+  ASSERT_EQ(driver.plan_call(shape, PIPER_END_WRITES, kBytes, &product), runtime::cuda::kSuccess);
   unsigned char* const matrices = memory + 2 * kBytes;
   const auto multiply = [&](std::uint64_t past, std::uint64_t bytes) {
-    return driver.multiply(stream, product, matrices, matrices + 4, matrices + 8, memory + past,
-                           bytes);
+    TestCall call(kOne, matrices, matrices + 4, matrices + 8);
+    call.set_workspace(memory + past, bytes);
+    return driver.call(stream, product, call.get());
   };
   EXPECT_EQ(multiply(0, kBytes), runtime::cuda::kSuccess);
   EXPECT_EQ(multiply(256, kBytes), runtime::cuda::kSuccess);

@@ -12,7 +12,7 @@ class TestDriver : public runtime::cuda::Driver {
   using Event = runtime::cuda::Event;
   using Module = runtime::cuda::Module;
   using Function = runtime::cuda::Function;
-  using Product = runtime::cuda::Product;
+  using PlannedCall = runtime::cuda::PlannedCall;
   using Graph = runtime::cuda::Graph;
   using Priority = runtime::cuda::Priority;
 };

@@ -15,6 +15,7 @@
 
 #include "runtime/device/library_calls.h"
 #include "tests/cuda/test_torch_cuda.h"
+#include "tests/support/test_call.h"
 
 struct CUstream_st;
 
@@ -118,9 +119,14 @@ void compute(const PiperAttend& call, const at::Tensor& q, const at::Tensor& k, 
              const at::Tensor& out, const at::Tensor& lse) {
   std::vector<unsigned char> own(piper_attend_workspace(&call));
   piper::runtime::LibraryReport report;
-  const int status = piper::runtime::builtin_library_calls().attend(
-      &call, q.const_data_ptr(), k.const_data_ptr(), v.const_data_ptr(), out.mutable_data_ptr(),
-      lse.mutable_data_ptr(), own.data(), own.size(), &report);
+  const int status =
+      piper::test::call(piper::runtime::builtin_library_calls(),
+                        {call,
+                         {q.const_data_ptr(), k.const_data_ptr(), v.const_data_ptr()},
+                         {out.mutable_data_ptr(), lse.mutable_data_ptr()},
+                         own.data(),
+                         own.size()},
+                        &report);
   TORCH_CHECK(status == piper::runtime::kLibraryDone, "the loops refuse");
 }
 
@@ -130,10 +136,15 @@ void compute_grad(const PiperAttend& call, const at::Tensor& q, const at::Tensor
                   const at::Tensor& dv) {
   std::vector<unsigned char> own(piper_attend_workspace(&call));
   piper::runtime::LibraryReport report;
-  const int status = piper::runtime::builtin_library_calls().attend_grad(
-      &call, q.const_data_ptr(), k.const_data_ptr(), v.const_data_ptr(), out.const_data_ptr(),
-      lse.const_data_ptr(), dout.const_data_ptr(), dq.mutable_data_ptr(), dk.mutable_data_ptr(),
-      dv.mutable_data_ptr(), own.data(), own.size(), &report);
+  const int status =
+      piper::test::call(piper::runtime::builtin_library_calls(),
+                        {call,
+                         {q.const_data_ptr(), k.const_data_ptr(), v.const_data_ptr(),
+                          out.const_data_ptr(), lse.const_data_ptr(), dout.const_data_ptr()},
+                         {dq.mutable_data_ptr(), dk.mutable_data_ptr(), dv.mutable_data_ptr()},
+                         own.data(),
+                         own.size()},
+                        &report);
   TORCH_CHECK(status == piper::runtime::kLibraryDone, "the loops refuse");
 }
 

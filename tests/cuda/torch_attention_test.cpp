@@ -14,6 +14,7 @@
 #include "runtime/device/library_calls.h"
 #include "runtime/kernel_math.h"
 #include "tests/cuda/test_torch_cuda.h"
+#include "tests/support/test_call.h"
 
 namespace piper::test {
 namespace {
@@ -88,16 +89,28 @@ struct Case {
     // As in an arena: a multiple of 64 and no more.
     unsigned char* at = memory.data() + kCanary;
     at += 64 - reinterpret_cast<std::uintptr_t>(at) % 64;
-    const int status = gradient ? torch()->attend_grad(stream, &call, q.data(), k.data(), v.data(),
-                                                       out.data(), lse.data(), dout.data(),
-                                                       dq.data(), dk.data(), dv.data(), at, bytes)
-                                : torch()->attend(stream, &call, q.data(), k.data(), v.data(),
-                                                  out.data(), lse.data(), at, bytes);
+    const TestCall wanted = call_on(*this, gradient, at, bytes);
+    const PiperCall request = wanted.get();
+    const int status = torch()->call(stream, &request);
     for (std::size_t i = 0; i < kCanary; ++i) {
       EXPECT_EQ(*(at - 1 - i), 0xC3) << i << " before the workspace";
       EXPECT_EQ(at[bytes + i], 0xC3) << i << " behind the workspace";
     }
     return status;
+  }
+  /// The call, or its gradient, on the buffers of a case.
+  static TestCall call_on(Case& on, bool gradient, void* workspace, std::uint64_t bytes) {
+    if (!gradient)
+      return {on.call,
+              {on.q.data(), on.k.data(), on.v.data()},
+              {on.out.data(), on.lse.data()},
+              workspace,
+              bytes};
+    return {on.call,
+            {on.q.data(), on.k.data(), on.v.data(), on.out.data(), on.lse.data(), on.dout.data()},
+            {on.dq.data(), on.dk.data(), on.dv.data()},
+            workspace,
+            bytes};
   }
   /// The results of the runtime's own loops.
   Case expected() const {
@@ -105,13 +118,8 @@ struct Case {
     std::vector<unsigned char> own(piper_attend_workspace(&call));
     runtime::LibraryReport report;
     const runtime::LibraryCalls& loops = runtime::builtin_library_calls();
-    EXPECT_EQ(loops.attend(&call, q.data(), k.data(), v.data(), other.out.data(), other.lse.data(),
-                           own.data(), own.size(), &report),
-              0);
-    EXPECT_EQ(loops.attend_grad(&call, q.data(), k.data(), v.data(), other.out.data(),
-                                other.lse.data(), dout.data(), other.dq.data(), other.dk.data(),
-                                other.dv.data(), own.data(), own.size(), &report),
-              0);
+    for (const bool gradient : {false, true})
+      EXPECT_EQ(test::call(loops, call_on(other, gradient, own.data(), own.size()), &report), 0);
     return other;
   }
 

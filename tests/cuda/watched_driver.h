@@ -62,9 +62,9 @@ class WatchedDriver final : public TestDriver {
                 const void* const* arguments) override {
     return driver_->launch(stream, function, blocks, threads, arguments);
   }
-  Status multiply(CudaStream stream, Product product, const void* a, const void* b, void* c,
-                  void* workspace, std::uint64_t workspace_bytes) override {
-    return driver_->multiply(stream, product, a, b, c, workspace, workspace_bytes);
+  Status call(CudaStream stream, PlannedCall planned, const PiperCall& call) override {
+    if (call.shape->kind == PIPER_CALL_ATTEND) ++watch_.attended;
+    return driver_->call(stream, planned, call);
   }
   Status begin_capture(CudaStream stream) override { return driver_->begin_capture(stream); }
   Status end_capture(CudaStream stream, Graph* created) override {
@@ -81,24 +81,12 @@ class WatchedDriver final : public TestDriver {
   Status find(Module module, const char* name, Function* found) override {
     return driver_->find(module, name, found);
   }
-  Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace,
-                      Product* created) override {
-    return count(driver_->plan_product(call, end, workspace, created));
+  Status plan_call(const PiperCallShape& shape, std::uint32_t end, std::uint64_t workspace,
+                   PlannedCall* created) override {
+    return count(driver_->plan_call(shape, end, workspace, created));
   }
   bool open_attention(bool deterministic, std::string& reason) override {
     return driver_->open_attention(deterministic, reason);
-  }
-  Status attend(CudaStream stream, const PiperAttend& call, const void* q, const void* k,
-                const void* v, void* out, void* lse, void* workspace,
-                std::uint64_t workspace_bytes) override {
-    ++watch_.attended;
-    return driver_->attend(stream, call, q, k, v, out, lse, workspace, workspace_bytes);
-  }
-  Status attend_grad(CudaStream stream, const PiperAttend& call, const void* q, const void* k,
-                     const void* v, const void* out, const void* lse, const void* dout, void* dq,
-                     void* dk, void* dv, void* workspace, std::uint64_t workspace_bytes) override {
-    return driver_->attend_grad(stream, call, q, k, v, out, lse, dout, dq, dk, dv, workspace,
-                                workspace_bytes);
   }
 
  private:

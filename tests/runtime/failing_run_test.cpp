@@ -14,6 +14,7 @@
 #include "runtime/executor/check_tables.h"
 #include "tests/runtime/sample_jobs.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/test_call.h"
 
 namespace piper::runtime {
 namespace {
@@ -217,7 +218,7 @@ TEST(FailingRun, ThePluginIsMissing) {
   const RunResult result = failing_run(
       0,
       [](Step& step) {
-        const PiperGemm call{.batch = 1,
+        const PiperGemm gemm{.batch = 1,
                              .m = 1,
                              .n = 1,
                              .k = 1,
@@ -225,7 +226,9 @@ TEST(FailingRun, ThePluginIsMissing) {
                              .transpose_b = 0,
                              .dtype = PIPER_F64};
         double x[3] = {2, 3, 0};
-        return step.api->gemm(step.rank, step.action, &call, x, x + 1, x + 2, 0);
+        const test::TestCall product(gemm, x, x + 1, x + 2);
+        const PiperCall request = product.get();
+        return step.api->call(step.rank, step.action, &request);
       },
       options);
   EXPECT_EQ(result.failure->code, kPluginUnavailable);
@@ -242,20 +245,21 @@ TEST(FailingRun, ALibraryCallOverrunsItsWorkspace) {
   const RunResult result = run_with(
       0,
       [](Step& step) {
-        const PiperAttend call{.batch = 1,
-                               .seq = 8,
-                               .keys = 8,
-                               .heads = 1,
-                               .kv_heads = 1,
-                               .width = 1,
-                               .value_width = 1,
-                               .scale = 1,
-                               .causal = 1,
-                               .dtype = PIPER_F64,
-                               .form = PIPER_ATTEND_BUILTIN};
+        const PiperAttend attend{.batch = 1,
+                                 .seq = 8,
+                                 .keys = 8,
+                                 .heads = 1,
+                                 .kv_heads = 1,
+                                 .width = 1,
+                                 .value_width = 1,
+                                 .scale = 1,
+                                 .causal = 1,
+                                 .dtype = PIPER_F64,
+                                 .form = PIPER_ATTEND_BUILTIN};
         double x[8] = {}, out[8], lse[8], workspace[4];
-        return step.api->attend(step.rank, step.action, &call, x, x, x, out, lse, workspace,
-                                sizeof(workspace));
+        const test::TestCall attention(attend, {x, x, x}, {out, lse}, workspace, sizeof(workspace));
+        const PiperCall request = attention.get();
+        return step.api->call(step.rank, step.action, &request);
       },
       options);
   EXPECT_EQ(result.failure->code, kWorkspaceOverrun);
@@ -269,7 +273,7 @@ TEST(FailingRun, ALibraryCallFails) {
   const RunResult result = run_with(
       1,
       [](Step& step) {
-        const PiperGemm call{.batch = 1,
+        const PiperGemm gemm{.batch = 1,
                              .m = 1,
                              .n = 1,
                              .k = 1,
@@ -277,7 +281,9 @@ TEST(FailingRun, ALibraryCallFails) {
                              .transpose_b = 0,
                              .dtype = PIPER_I64};
         std::int64_t x[3] = {2, 3, 0};
-        return step.api->gemm(step.rank, step.action, &call, x, x + 1, x + 2, 0);
+        const test::TestCall product(gemm, x, x + 1, x + 2);
+        const PiperCall request = product.get();
+        return step.api->call(step.rank, step.action, &request);
       },
       options);
   EXPECT_EQ(result.failure->code, kLibraryFailed);

@@ -13,9 +13,13 @@
 #include "runtime/kernel_math.h"
 #include "tests/runtime/counting_new.h"
 #include "tests/runtime/sample_jobs.h"
+#include "tests/support/test_call.h"
 
 namespace piper::runtime {
 namespace {
+
+using test::call;
+using test::TestCall;
 
 const LibraryCalls& torch() {
   static const LibraryCalls* calls = [] {
@@ -65,7 +69,7 @@ void check_gemm() {
                                        {3, 96, 128, 96},
                                        {1, 600, 40, 20}}) {
     for (std::uint32_t form = 0; form < 8; ++form) {
-      const PiperGemm call{.batch = batch,
+      const PiperGemm gemm{.batch = batch,
                            .m = m,
                            .n = n,
                            .k = k,
@@ -75,16 +79,15 @@ void check_gemm() {
       const auto a = numbers<T>(batch * m * k, 1), b = numbers<T>(batch * k * n, 2);
       auto c = numbers<Sum>(batch * m * n, 3);
       auto expected = c, again = c;
-      const std::uint32_t accumulate = form >> 2;
+      const std::uint32_t end = form >> 2 != 0 ? PIPER_END_ADDS : PIPER_END_WRITES;
       LibraryReport report;
-      ASSERT_EQ(torch().gemm(&call, a.data(), b.data(), c.data(), accumulate, &report),
-                kLibraryDone)
+      ASSERT_EQ(call(torch(), {gemm, a.data(), b.data(), c.data(), end}, &report), kLibraryDone)
           << report.error;
-      ASSERT_EQ(torch().gemm(&call, a.data(), b.data(), again.data(), accumulate, &report),
+      ASSERT_EQ(call(torch(), {gemm, a.data(), b.data(), again.data(), end}, &report),
                 kLibraryDone);
-      ASSERT_EQ(builtin_library_calls().gemm(&call, a.data(), b.data(), expected.data(), accumulate,
-                                             &report),
-                kLibraryDone);
+      ASSERT_EQ(
+          call(builtin_library_calls(), {gemm, a.data(), b.data(), expected.data(), end}, &report),
+          kLibraryDone);
       EXPECT_EQ(c, again);
       EXPECT_LT(difference(c, expected), kBound<Sum>)
           << batch << ' ' << m << ' ' << n << ' ' << k << " form " << form;
@@ -195,7 +198,7 @@ TEST(ProductChoice, GivesMklTheRowsThatItsCacheHolds) {
 TEST(BuiltinCalls, MultiplyMatricesAsTheDefinitionSays) {
   const std::int64_t batch = 2, m = 5, n = 70, k = 67;
   for (std::uint32_t form = 0; form < 4; ++form) {
-    const PiperGemm call{.batch = batch,
+    const PiperGemm gemm{.batch = batch,
                          .m = m,
                          .n = n,
                          .k = k,
@@ -206,7 +209,8 @@ TEST(BuiltinCalls, MultiplyMatricesAsTheDefinitionSays) {
     auto c = numbers<double>(batch * m * n, 3);
     const auto before = c;
     LibraryReport report;
-    ASSERT_EQ(builtin_library_calls().gemm(&call, a.data(), b.data(), c.data(), 1, &report),
+    ASSERT_EQ(call(builtin_library_calls(), {gemm, a.data(), b.data(), c.data(), PIPER_END_ADDS},
+                   &report),
               kLibraryDone);
     for (std::int64_t at = 0; at < batch * m * n; ++at) {
       const std::int64_t q = at / (m * n), i = at / n % m, j = at % n;
@@ -293,29 +297,38 @@ constexpr std::size_t kCanary = 64;
 template <typename T, typename Sum = T>
 void check_attention(const AttendCase& test) {
   SCOPED_TRACE(test.name);
-  PiperAttend call = test.call;
-  call.dtype = dtype_of<T>();
-  const std::int64_t queries = call.batch * call.seq * call.heads,
-                     keys = call.batch * call.keys * call.kv_heads;
-  const auto q = numbers<T>(queries * call.width, 1), k = numbers<T>(keys * call.width, 2),
-             v = numbers<T>(keys * call.value_width, 3);
-  const auto dout = numbers<T>(queries * call.value_width, 4);
-  std::vector<unsigned char> workspace(piper_attend_workspace(&call) + kCanary, 0xAB);
+  PiperAttend attend = test.call;
+  attend.dtype = dtype_of<T>();
+  const std::int64_t queries = attend.batch * attend.seq * attend.heads,
+                     keys = attend.batch * attend.keys * attend.kv_heads;
+  const auto q = numbers<T>(queries * attend.width, 1), k = numbers<T>(keys * attend.width, 2),
+             v = numbers<T>(keys * attend.value_width, 3);
+  const auto dout = numbers<T>(queries * attend.value_width, 4);
+  std::vector<unsigned char> workspace(piper_attend_workspace(&attend) + kCanary, 0xAB);
   const auto run = [&](const LibraryCalls& library) {
     std::vector<std::vector<T>> results = {
-        std::vector<T>(static_cast<std::size_t>(queries * call.value_width)),
+        std::vector<T>(static_cast<std::size_t>(queries * attend.value_width)),
         std::vector<T>(q.size()), std::vector<T>(k.size()), std::vector<T>(v.size())};
     std::vector<Sum> lse(static_cast<std::size_t>(queries));
     LibraryReport report;
-    EXPECT_EQ(library.attend(&call, q.data(), k.data(), v.data(), results[0].data(), lse.data(),
-                             workspace.data(), workspace.size() - kCanary, &report),
+    const std::uint64_t bytes = workspace.size() - kCanary;
+    EXPECT_EQ(call(library,
+                   {attend,
+                    {q.data(), k.data(), v.data()},
+                    {results[0].data(), lse.data()},
+                    workspace.data(),
+                    bytes},
+                   &report),
               kLibraryDone)
         << report.error << ' ' << report.value;
-    EXPECT_EQ(
-        library.attend_grad(&call, q.data(), k.data(), v.data(), results[0].data(), lse.data(),
-                            dout.data(), results[1].data(), results[2].data(), results[3].data(),
-                            workspace.data(), workspace.size() - kCanary, &report),
-        kLibraryDone)
+    EXPECT_EQ(call(library,
+                   {attend,
+                    {q.data(), k.data(), v.data(), results[0].data(), lse.data(), dout.data()},
+                    {results[1].data(), results[2].data(), results[3].data()},
+                    workspace.data(),
+                    bytes},
+                   &report),
+              kLibraryDone)
         << report.error << ' ' << report.value;
     for (std::size_t i = workspace.size() - kCanary; i < workspace.size(); ++i)
       EXPECT_EQ(workspace[i], 0xAB);
@@ -328,12 +341,14 @@ void check_attention(const AttendCase& test) {
   }
   EXPECT_LT(difference(theirs.second, ours.second), kBound<Sum>);
   EXPECT_EQ(theirs.second, again.second);
-  std::vector<T> out(static_cast<std::size_t>(queries * call.value_width));
+  std::vector<T> out(static_cast<std::size_t>(queries * attend.value_width));
   std::vector<Sum> lse(static_cast<std::size_t>(queries));
   LibraryReport report;
-  EXPECT_EQ(torch().attend(&call, q.data(), k.data(), v.data(), out.data(), lse.data(),
-                           workspace.data(), 16, &report),
-            kLibraryOverrun);
+  EXPECT_EQ(
+      call(torch(),
+           {attend, {q.data(), k.data(), v.data()}, {out.data(), lse.data()}, workspace.data(), 16},
+           &report),
+      kLibraryOverrun);
   EXPECT_GT(report.value, 0);
 }
 
@@ -346,27 +361,31 @@ TEST(TorchPlugin, Attends) {
 }
 
 TEST(BuiltinCalls, GradientsOfAttentionAreDifferences) {
-  const PiperAttend call{.batch = 1,
-                         .seq = 4,
-                         .keys = 4,
-                         .heads = 4,
-                         .kv_heads = 2,
-                         .width = 3,
-                         .value_width = 2,
-                         .scale = 0.6,
-                         .causal = 1,
-                         .dtype = PIPER_F64,
-                         .form = PIPER_ATTEND_BUILTIN};
+  const PiperAttend attend{.batch = 1,
+                           .seq = 4,
+                           .keys = 4,
+                           .heads = 4,
+                           .kv_heads = 2,
+                           .width = 3,
+                           .value_width = 2,
+                           .scale = 0.6,
+                           .causal = 1,
+                           .dtype = PIPER_F64,
+                           .form = PIPER_ATTEND_BUILTIN};
   std::vector<std::vector<double>> in = {numbers<double>(48, 1), numbers<double>(24, 2),
                                          numbers<double>(16, 3)};
   const auto dout = numbers<double>(32, 4);
   std::vector<double> out(32), lse(16), workspace(64);
   LibraryReport report;
   const auto loss = [&] {
-    EXPECT_EQ(
-        builtin_library_calls().attend(&call, in[0].data(), in[1].data(), in[2].data(), out.data(),
-                                       lse.data(), workspace.data(), 512, &report),
-        kLibraryDone);
+    EXPECT_EQ(call(builtin_library_calls(),
+                   {attend,
+                    {in[0].data(), in[1].data(), in[2].data()},
+                    {out.data(), lse.data()},
+                    workspace.data(),
+                    512},
+                   &report),
+              kLibraryDone);
     double sum = 0;
     for (std::size_t i = 0; i < out.size(); ++i) sum += out[i] * dout[i];
     return sum;
@@ -375,10 +394,14 @@ TEST(BuiltinCalls, GradientsOfAttentionAreDifferences) {
   std::vector<std::vector<double>> grads = {std::vector<double>(48), std::vector<double>(24),
                                             std::vector<double>(16)};
   const auto kept_out = out, kept_lse = lse;
-  ASSERT_EQ(builtin_library_calls().attend_grad(&call, in[0].data(), in[1].data(), in[2].data(),
-                                                kept_out.data(), kept_lse.data(), dout.data(),
-                                                grads[0].data(), grads[1].data(), grads[2].data(),
-                                                workspace.data(), 512, &report),
+  ASSERT_EQ(call(builtin_library_calls(),
+                 {attend,
+                  {in[0].data(), in[1].data(), in[2].data(), kept_out.data(), kept_lse.data(),
+                   dout.data()},
+                  {grads[0].data(), grads[1].data(), grads[2].data()},
+                  workspace.data(),
+                  512},
+                 &report),
             kLibraryDone);
   for (std::size_t t = 0; t < in.size(); ++t) {
     for (std::size_t i = 0; i < in[t].size(); ++i) {
@@ -399,15 +422,16 @@ TEST(TorchPlugin, AProductInSteadyStateAllocatesNothing) {
   std::uint64_t before = 0;
   for (int i = 0; i < 20; ++i) {
     if (i == 10) before = allocations();
+    // As in a program, each shape has a number of its own.
     for (std::uint32_t form = 0; form < 8; ++form) {
-      const PiperGemm call{.batch = 1,
+      const PiperGemm gemm{.batch = 1,
                            .m = 64,
                            .n = 32,
                            .k = 48,
                            .transpose_a = form & 1,
                            .transpose_b = form >> 1 & 1,
                            .dtype = PIPER_F32};
-      ASSERT_EQ(torch().gemm(&call, a.data(), b.data(), c.data(), form >> 2, &report),
+      ASSERT_EQ(call(torch(), {gemm, a.data(), b.data(), c.data(), form >> 2, form & 3}, &report),
                 kLibraryDone);
     }
   }
@@ -415,8 +439,28 @@ TEST(TorchPlugin, AProductInSteadyStateAllocatesNothing) {
   // The count sees LibTorch: a new shape makes views.
   const PiperGemm other{
       .batch = 1, .m = 3, .n = 5, .k = 7, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32};
-  ASSERT_EQ(torch().gemm(&other, a.data(), b.data(), c.data(), 0, &report), kLibraryDone);
+  ASSERT_EQ(call(torch(), {other, a.data(), b.data(), c.data(), PIPER_END_WRITES, 4}, &report),
+            kLibraryDone);
   EXPECT_GT(allocations() - before, 0u);
+}
+
+// The numbers of another program follow: its shapes are other ones.
+TEST(TorchPlugin, ANumberMayMeanAnotherShape) {
+  const std::vector<float> a(600 * 48, 0.5f), b(48 * 48, 2.0f);
+  for (const std::int64_t m : {600, 5, 300, 600}) {
+    std::vector<float> c(static_cast<std::size_t>(m * 48));
+    const PiperGemm gemm{.batch = 1,
+                         .m = m,
+                         .n = 48,
+                         .k = 48,
+                         .transpose_a = 0,
+                         .transpose_b = 0,
+                         .dtype = PIPER_F32};
+    LibraryReport report;
+    ASSERT_EQ(call(torch(), {gemm, a.data(), b.data(), c.data(), PIPER_END_WRITES, 7}, &report),
+              kLibraryDone);
+    EXPECT_EQ(c, std::vector<float>(c.size(), 48.0f)) << m;
+  }
 }
 
 // LibTorch's threads read it when it is loaded; an existing setting by the user has priority.
@@ -439,16 +483,42 @@ TEST(TorchPlugin, ThreadsThatHelpLookOnlyShortlyForWork) {
 }
 
 TEST(TorchPlugin, RefusesWithoutAnException) {
-  const PiperGemm call{
+  const PiperGemm gemm{
       .batch = 1, .m = 1, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_I64};
   LibraryReport report;
-  EXPECT_EQ(torch().gemm(&call, nullptr, nullptr, nullptr, 0, &report), kLibraryError);
+  EXPECT_EQ(call(torch(), {gemm, nullptr, nullptr, nullptr}, &report), kLibraryError);
   EXPECT_STREQ(report.error, "LibTorch multiplies f32, f64 and bf16");
   const PiperGemm negative{
       .batch = 1, .m = -4, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32};
   float x = 0;
-  EXPECT_EQ(torch().gemm(&negative, &x, &x, &x, 0, &report), kLibraryError);
+  EXPECT_EQ(call(torch(), {negative, &x, &x, &x}, &report), kLibraryError);
   EXPECT_STREQ(report.error, "LibTorch refused a matrix product");
+}
+
+// Both libraries of CPUs: only GPUs round, and a later table may have calls that they lack.
+TEST(TorchPlugin, LibrariesOfCpusRefuseOtherEndsAndKinds) {
+  for (const LibraryCalls* const library : {&torch(), &builtin_library_calls()}) {
+    const PiperGemm gemm{.batch = 1,
+                         .m = 1,
+                         .n = 1,
+                         .k = 1,
+                         .transpose_a = 0,
+                         .transpose_b = 0,
+                         .dtype = PIPER_BF16};
+    LibraryReport report;
+    EXPECT_EQ(call(*library, {gemm, nullptr, nullptr, nullptr, PIPER_END_ROUNDS}, &report),
+              kLibraryError);
+    EXPECT_STREQ(report.error, "products on a CPU write or add their sums");
+    const PiperCallShape shape{.kind = PIPER_CALL_KINDS, .number = 0, .of = {.gemm = gemm}};
+    const PiperCall unknown{.shape = &shape,
+                            .in = nullptr,
+                            .out = nullptr,
+                            .workspace = nullptr,
+                            .workspace_bytes = 0,
+                            .end = PIPER_END_WRITES};
+    EXPECT_EQ(library->call(&unknown, &report), kLibraryError);
+    EXPECT_STREQ(report.error, "the library does not have this call");
+  }
 }
 
 TEST(TorchPlugin, ServesDeviceThreads) {
@@ -459,16 +529,16 @@ TEST(TorchPlugin, ServesDeviceThreads) {
     const std::uint64_t a = program.allocate<float>(n * n), c = program.allocate<float>(n * n);
     program.compute("F", {}, [=](Step& step) {
       std::fill_n(step.at<float>(a), n * n, 1.0f);
-      const PiperGemm call{.batch = 1,
+      const PiperGemm gemm{.batch = 1,
                            .m = n,
                            .n = n,
                            .k = n,
                            .transpose_a = 0,
                            .transpose_b = 1,
                            .dtype = PIPER_F32};
-      if (step.api->gemm(step.rank, step.action, &call, step.at<float>(a), step.at<float>(a),
-                         step.at<float>(c), 0))
-        return 1;
+      const TestCall product(gemm, step.at<float>(a), step.at<float>(a), step.at<float>(c));
+      const PiperCall request = product.get();
+      if (step.api->call(step.rank, step.action, &request)) return 1;
       return step.at<float>(c)[n * n - 1] == 64.0f ? 0 : 2;
     });
   }

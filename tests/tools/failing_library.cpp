@@ -7,9 +7,9 @@
 namespace piper::runtime {
 namespace {
 
-int gemm_of_ranks(const PiperGemm* call, const void* a, const void* b, void* c,
-                  std::uint32_t accumulate, LibraryReport* report) {
-  if (gettid() != getpid()) return builtin_library_calls().gemm(call, a, b, c, accumulate, report);
+int call_of_ranks(const PiperCall* call, LibraryReport* report) {
+  if (call->shape->kind != PIPER_CALL_GEMM || gettid() != getpid())
+    return builtin_library_calls().call(call, report);
   report->error = "this thread cannot be served";
   return kLibraryError;
 }
@@ -21,7 +21,7 @@ extern "C" __attribute__((visibility("default"))) const piper::runtime::LibraryC
 piper_library_calls() {
   static const piper::runtime::LibraryCalls calls = [] {
     piper::runtime::LibraryCalls made = piper::runtime::builtin_library_calls();
-    made.gemm = piper::runtime::gemm_of_ranks;
+    made.call = piper::runtime::call_of_ranks;
     return made;
   }();
   return &calls;

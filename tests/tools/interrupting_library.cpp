@@ -10,14 +10,15 @@
 namespace piper::runtime {
 namespace {
 
-int gemm_with_interrupt(const PiperGemm* call, const void* a, const void* b, void* c,
-                        std::uint32_t accumulate, LibraryReport* report) {
+int call_with_interrupt(const PiperCall* call, LibraryReport* report) {
   static const std::string when = std::getenv("INTERRUPT");
   static std::atomic<int> count{0};
-  if (when.starts_with(call->dtype == PIPER_F32 ? "f32 " : "f64 ") &&
+  const PiperCallShape& shape = *call->shape;
+  if (shape.kind == PIPER_CALL_GEMM &&
+      when.starts_with(shape.of.gemm.dtype == PIPER_F32 ? "f32 " : "f64 ") &&
       ++count == std::stoi(when.substr(4)))
     std::raise(SIGINT);
-  return builtin_library_calls().gemm(call, a, b, c, accumulate, report);
+  return builtin_library_calls().call(call, report);
 }
 
 }  // namespace
@@ -27,7 +28,7 @@ extern "C" __attribute__((visibility("default"))) const piper::runtime::LibraryC
 piper_library_calls() {
   static const piper::runtime::LibraryCalls calls = [] {
     piper::runtime::LibraryCalls made = piper::runtime::builtin_library_calls();
-    made.gemm = piper::runtime::gemm_with_interrupt;
+    made.call = piper::runtime::call_with_interrupt;
     return made;
   }();
   return &calls;

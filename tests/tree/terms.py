@@ -109,8 +109,8 @@ LOCALS = {
     "frontend": 234,
     "ir": 111,
     "passes": 151,
-    "runtime": 131,
-    "tests": 495,
+    "runtime": 127,
+    "tests": 491,
 }
 
 
