@@ -121,7 +121,7 @@ class Emission {
             .accumulate = {program_.accumulate.data() + each->first_accumulate,
                            bodies_[index].num_outputs},
             .intervals = intervals_of(program_, *each)};
-        out_ += "    " + CppBodies::operands(bodies_[index], operands) + ",\n";
+        out_ += "    " + operand_values(bodies_[index], operands) + ",\n";
       }
       out_ += "};\n";
     }

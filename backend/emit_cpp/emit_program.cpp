@@ -1,5 +1,7 @@
 #include "backend/emit_cpp/emit_program.h"
 
+#include <unordered_map>
+
 #include "backend/dtypes.h"
 #include "backend/kernel/emit_bodies.h"
 #include "backend/kernel/names.h"
@@ -48,9 +50,31 @@ class Emission {
 
   std::string title(std::uint32_t index) const { return backend::title(program_, index); }
 
+  /// Finds the bodies that the program runs, and those of equal code: the first one of them stands
+  /// for all.
+  void find_bodies() {
+    std::unordered_map<std::string, std::uint32_t> by_code;
+    body_of_.assign(bodies_.size(), kNone);
+    for (const std::uint32_t index : compute()) {
+      const Instruction& run = program_.instructions[index];
+      if (run.kind != Instruction::Kind::run || body_of_[run.body] != kNone) continue;
+      const auto [entry, fresh] = by_code.try_emplace(code_of(bodies_[run.body]), run.body);
+      body_of_[run.body] = entry->second;
+      if (fresh) {
+        used_.push_back(run.body);
+      } else {
+        equal_[entry->second].push_back(bodies_[run.body].name);
+      }
+    }
+  }
+
   void add_bodies() {
+    equal_.resize(bodies_.size());
     function_of_.resize(bodies_.size());
     calls_of_.resize(bodies_.size());
+    find_bodies();
+    for (const std::uint32_t body : used_)
+      function_of_[body] = functions_.add(bodies_[body], equal_[body]);
     call_.resize(program_.instructions.size(), 0);
     for (const std::uint32_t index : compute()) {
       const Instruction& each = program_.instructions[index];
@@ -67,12 +91,9 @@ class Emission {
         reports_.push_back(index);
       }
       if (each.kind != Instruction::Kind::run) continue;
-      if (calls_of_[each.body].empty()) {
-        used_.push_back(each.body);
-        function_of_[each.body] = functions_.add(bodies_[each.body]);
-      }
-      call_[index] = static_cast<std::uint32_t>(calls_of_[each.body].size());
-      calls_of_[each.body].push_back(index);
+      std::vector<std::uint32_t>& calls = calls_of_[body_of_[each.body]];
+      call_[index] = static_cast<std::uint32_t>(calls.size());
+      calls.push_back(index);
     }
   }
 
@@ -103,8 +124,8 @@ class Emission {
             .accumulate = {program_.accumulate.data() + each.first_accumulate,
                            bodies_[body].num_outputs},
             .intervals = intervals_of(program_, each)};
-        out_ += "    " + CppBodies::operands(bodies_[body], operands) + ",  // " +
-                program_.names[index].name + "\n";
+        out_ += "    " + CppBodies::operands(bodies_[body], bodies_[each.body], operands) +
+                ",  // " + program_.names[index].name + "\n";
       }
       out_ += "};\n";
     }
@@ -299,8 +320,8 @@ class Emission {
       out_ += "  begin(rank, " + position + ");\n";
       switch (each.kind) {
         case Instruction::Kind::run:
-          out_ += "  if (" + function_of_[each.body] + "(api, rank, " + action + ", &" +
-                  function_of_[each.body] + "_calls[" + std::to_string(call_[index]) +
+          out_ += "  if (" + function_of_[body_of_[each.body]] + "(api, rank, " + action + ", &" +
+                  function_of_[body_of_[each.body]] + "_calls[" + std::to_string(call_[index]) +
                   "])) return 1;\n";
           break;
         case Instruction::Kind::load: {
@@ -356,7 +377,7 @@ class Emission {
     for (const std::uint32_t index : compute()) {
       const Instruction& each = program_.instructions[index];
       const std::uint32_t kind =
-          each.kind == Instruction::Kind::run    ? what[each.body]
+          each.kind == Instruction::Kind::run    ? what[body_of_[each.body]]
           : each.kind == Instruction::Kind::load ? load
           : each.kind == Instruction::Kind::report
               ? load + 1 + call_[index]
@@ -436,9 +457,14 @@ class Emission {
   const DeviceProgram& program_;
   const std::vector<KernelBody>& bodies_;
   CppBodies functions_;
-  std::vector<std::string> function_of_;              // per body
-  std::vector<std::vector<std::uint32_t>> calls_of_;  // per body: instructions
-  std::vector<std::uint32_t> used_;                   // bodies, by first use
+  static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+  std::vector<std::uint32_t>
+      body_of_;  // per body: the used one of equal code; kNone: it never runs
+  // Per used body: the names of the others of equal code, its function, its instructions.
+  std::vector<std::vector<std::string>> equal_;
+  std::vector<std::string> function_of_;
+  std::vector<std::vector<std::uint32_t>> calls_of_;
+  std::vector<std::uint32_t> used_;  // bodies, by first use
   // Per instruction: position among the calls of its body, loads, reports or counts.
   std::vector<std::uint32_t> call_;
   std::vector<std::uint32_t> loads_, reports_, counts_;

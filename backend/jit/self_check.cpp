@@ -121,8 +121,8 @@ std::string SelfCheck::source() const {
     const std::string name = printed.add(each.kernels);
     const BodyOperands operands{.offsets = each.offsets, .accumulate = each.adds, .intervals = {}};
     calls += "  static const " + name + "_at " + name +
-             "_here = " + CppBodies::operands(each.kernels, operands) + ";\n  if (" + name +
-             "(api, rank, 0, &" + name + "_here)) return 1;\n";
+             "_here = " + CppBodies::operands(each.kernels, each.kernels, operands) + ";\n  if (" +
+             name + "(api, rank, 0, &" + name + "_here)) return 1;\n";
   }
   return "// Shows whether a compiler keeps the law of values: the numbers that a step leaves are compared with the interpreter's.\n"
          "#include \"runtime/abi.h\"\n#include \"runtime/kernel_math.h\"\n" +

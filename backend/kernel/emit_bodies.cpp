@@ -216,7 +216,8 @@ std::string first_of(const KernelBody& body, std::int32_t interval) {
   return "first_" + body.intervals[static_cast<std::size_t>(interval)];
 }
 
-std::string operand_struct(const KernelBody& body, const std::string& function) {
+std::string operand_struct(const KernelBody& body, const std::string& function,
+                           const std::string& members) {
   const auto ports = static_cast<BufferIndex>(body.num_inputs + body.num_outputs);
   std::string text = "struct " + function + "_at {\n";
   for (BufferIndex i = 0; i < ports; ++i)
@@ -229,7 +230,7 @@ std::string operand_struct(const KernelBody& body, const std::string& function) 
   for (const std::string& interval : body.intervals)
     text += "  uint64_t first_" + interval + ";  // of all ranks\n  uint32_t " + interval +
             "_interval;  // what this rank has of them: into its table\n";
-  text += "};\n";
+  text += members + "};\n";
   return text;
 }
 
@@ -255,15 +256,77 @@ std::string operand_pointers(const KernelBody& body) {
   return text;
 }
 
-std::string CppBodies::add(const KernelBody& body) {
+namespace {
+
+/// The keys of the dropouts of a body, in the order of their members of the `at` struct.
+std::vector<std::uint64_t> dropout_keys(const KernelBody& body) {
+  std::vector<std::uint64_t> keys;
+  for (const KernelStep& step : body.steps) {
+    const auto* const kernel = std::get_if<Kernel>(&step);
+    if (kernel == nullptr) continue;
+    for (const Statement* const dropout : kernel_dropouts(*kernel)) keys.push_back(dropout->key);
+  }
+  return keys;
+}
+
+/// `@block.0.F, @block.1.F, ...`
+std::string names_text(const KernelBody& body, std::span<const std::string> equal) {
+  constexpr std::size_t kNames = 4;
+  std::string text = "@" + body.name;
+  for (std::size_t i = 0; i < std::min(equal.size(), kNames - 1); ++i) text += ", @" + equal[i];
+  if (equal.size() >= kNames) text += ", ... (" + counted(equal.size() + 1, "body", "bodies") + ")";
+  return text;
+}
+
+}  // namespace
+
+std::string code_of(const KernelBody& body) {
+  std::string code;
+  const auto put = [&](const auto&... numbers) { ((code += std::to_string(numbers) + " "), ...); };
+  const auto list = [&](const auto& numbers) {
+    for (const auto number : numbers) put(number);
+    code += "\n";
+  };
+  put(body.num_inputs, body.num_outputs, body.scratch_bytes);
+  for (const std::string& interval : body.intervals) code += interval + " ";
+  for (const KernelBuffer& buffer : body.buffers) {
+    put(static_cast<int>(buffer.storage), buffer.port, buffer.offset, buffer.elements,
+        static_cast<int>(buffer.dtype), static_cast<int>(buffer.accumulates), buffer.interval);
+  }
+  for (const KernelStep& step : body.steps) {
+    if (const auto* const kernel = std::get_if<Kernel>(&step)) {
+      code += print_kernel(*kernel, body, "", true);
+      list(kernel_parameters(*kernel));
+      list(kernel_intervals(*kernel));
+      for (const RangeCheck& check : kernel->checks) {
+        put(check.buffer, check.bound, static_cast<int>(check.target), check.ignore.has_value(),
+            check.ignore.value_or(0));
+        code += initialiser(check.where) + "\n";
+      }
+      continue;
+    }
+    const auto& call = std::get<LibraryCall>(step);
+    code += std::string(kCallKinds[call.shape.kind]) + member(call.shape);
+    list(call.operands);
+    list(call.results);
+    put(static_cast<int>(call.end), call.workspace_bytes,
+        call.workspace_bytes > 0 ? call.workspace : 0);
+  }
+  return code;
+}
+
+std::string CppBodies::add(const KernelBody& body, std::span<const std::string> equal) {
   const std::string function = functions_.add(body.name);
   const KernelStats stats = kernel_stats(body);
   const bool uses_none = used_buffers(body).empty();
 
-  bodies_ += "\n// @" + body.name + ": " + counted(stats.kernels, "kernel") + ", " +
+  bodies_ += "\n// " + names_text(body, equal) + ": " + counted(stats.kernels, "kernel") + ", " +
              counted(stats.library_calls, "library call") + ", " + counted(stats.bytes, "byte") +
              " moved\n";
-  bodies_ += operand_struct(body, function);
+  std::string members;
+  for (std::size_t d = 0; d < dropout_keys(body).size(); ++d)
+    members += "  uint64_t " + draws_name(d) + ";  // the key of a dropout\n";
+  bodies_ += operand_struct(body, function, members);
 
   bodies_ += "static int " + function +
              "(const PiperApi* api, PiperRank* rank, const uint32_t action, const " + function +
@@ -272,6 +335,7 @@ std::string CppBodies::add(const KernelBody& body) {
   if (uses_none) bodies_ += "  (void)arena;\n  (void)at;\n";
   if (body.steps.empty()) bodies_ += "  (void)api;\n  (void)action;\n";
   bool calls = false;
+  std::size_t dropouts = 0;  // so far
 
   for (const KernelStep& step : body.steps) {
     const auto name = [&](BufferIndex i) { return body.buffers[i].name; };
@@ -289,6 +353,8 @@ std::string CppBodies::add(const KernelBody& body) {
       }
       const std::string function_name = kernel_function(*kernel, body);
       std::string arguments = kernel_draws(*kernel) ? "rank" : "";
+      for (std::size_t d = 0; d < kernel_dropouts(*kernel).size(); ++d)
+        arguments += ", at->" + draws_name(dropouts++);
       for (const std::int32_t interval : kernel_intervals(*kernel))
         arguments += (arguments.empty() ? "" : ", ") + first_of(body, interval);
       std::set<BufferIndex> flags;
@@ -315,7 +381,7 @@ std::string CppBodies::add(const KernelBody& body) {
   return function;
 }
 
-std::string CppBodies::operands(const KernelBody& body, const BodyOperands& operands) {
+std::string operand_values(const KernelBody& body, const BodyOperands& operands) {
   std::string text = "{";
   const auto put = [&](const std::string& name, std::uint64_t number) {
     text += (text.size() == 1 ? "." : ", .") + name + " = " + std::to_string(number);
@@ -330,6 +396,18 @@ std::string CppBodies::operands(const KernelBody& body, const BodyOperands& oper
   for (std::size_t s = 0; s < body.intervals.size(); ++s) {
     put("first_" + body.intervals[s], operands.intervals[s].first);
     put(body.intervals[s] + "_interval", operands.intervals[s].interval);
+  }
+  return text + "}";
+}
+
+std::string CppBodies::operands(const KernelBody& added, const KernelBody& body,
+                                const BodyOperands& operands) {
+  std::string text = operand_values(added, operands);
+  text.pop_back();
+  const std::vector<std::uint64_t> keys = dropout_keys(body);
+  for (std::size_t d = 0; d < keys.size(); ++d) {
+    text +=
+        (text.size() == 1 ? "." : ", .") + draws_name(d) + " = " + std::to_string(keys[d]) + "u";
   }
   return text + "}";
 }

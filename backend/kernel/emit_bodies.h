@@ -1,6 +1,6 @@
 #pragma once
-// Prints kernel bodies as C++: a struct of operands and a function per body, a small function per
-// distinct loop nest.
+// Prints kernel bodies as C++: a struct of operands and a function per distinct body, a small
+// function per distinct loop nest.
 //
 // Guarantees: the text includes nothing beyond runtime/abi.h and runtime/kernel_math.h (the caller
 // prints these two lines), is the same for equal bodies, and shares loop nests and shapes
@@ -51,18 +51,28 @@ std::string call_arguments(const KernelBody& body, const LibraryCall& call, Call
 std::string begin_of(const CallInterval& call);
 /// `first_sample`: the name of the first index of an interval of the body on the rank.
 std::string first_of(const KernelBody& body, std::int32_t interval);
-/// `struct NAME_at { ... };`: the offsets of the operands of a call.
-std::string operand_struct(const KernelBody& body, const std::string& function);
+/// `struct NAME_at { ... };`: the offsets of the operands of a call, then the lines `members`.
+std::string operand_struct(const KernelBody& body, const std::string& function,
+                           const std::string& members = "");
 /// The first lines of a body's function: the first indices of its intervals, and a pointer per used
 /// buffer.
 std::string operand_pointers(const KernelBody& body);
 
+/// `{.tokens = 4096, .x = 65536, .up_adds = 1}`: an initialiser of the struct.
+std::string operand_values(const KernelBody& body, const BodyOperands& operands);
+
+/// Equal for bodies that one function of CppBodies can compute: they differ at most in names, in
+/// the keys of their dropouts and in comments.
+std::string code_of(const KernelBody& body);
+
 class CppBodies {
  public:
-  /// Adds a body and returns its function's name; the struct has `_at` appended.
-  std::string add(const KernelBody& body);
-  /// `{.tokens = 4096, .x = 65536, .up_adds = 1}`: an initialiser of the `at` struct.
-  static std::string operands(const KernelBody& body, const BodyOperands& operands);
+  /// Adds a body and returns its function's name; the struct has `_at` appended. `equal`: the names
+  /// of further bodies of equal `code_of`, for the comment.
+  std::string add(const KernelBody& body, std::span<const std::string> equal = {});
+  /// An initialiser of the `at` struct of `added` for a call of `body`, of equal `code_of`.
+  static std::string operands(const KernelBody& added, const KernelBody& body,
+                              const BodyOperands& operands);
   /// Everything added so far: shapes of calls, loop nests, bodies.
   std::string text() const;
 

@@ -29,8 +29,8 @@ static_assert(std::ranges::is_sorted(kWords));
 /// Declarations of runtime/abi.h and runtime/kernel_math.h, and the macros of <stdint.h>.
 constexpr std::string_view kHeaderPrefixes[] = {"piper", "Piper", "PIPER"};
 constexpr std::string_view kHeaderSuffixes[] = {"_t", "_C", "_MAX", "_MIN", "_WIDTH"};
-/// Loop nests, checks and shapes of calls; a body's operands and calls, its accumulate flags, and
-/// the partial results of a row.
+/// Loop nests, checks and shapes of calls; a body's operands and calls, its accumulate flags,
+/// the partial results of a row, and keys of random numbers.
 constexpr std::string_view kOwnPrefixes[] = {
     "fused_",
     "check_",
@@ -38,7 +38,7 @@ constexpr std::string_view kOwnPrefixes[] = {
 #include "runtime/calls.def"
 #undef CALL
 };
-constexpr std::string_view kOwnSuffixes[] = {"_at", "_calls", "_adds", "_lanes"};
+constexpr std::string_view kOwnSuffixes[] = {"_at", "_calls", "_adds", "_lanes", "_draws"};
 
 bool taken(std::string_view name) {
   const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };

@@ -37,6 +37,11 @@ class Printer : StatementPrinter {
   std::string run(const std::string& name);
 
  private:
+  std::string dropout_key(const Statement& s) const override {
+    const std::vector<const Statement*> dropouts = kernel_dropouts(kernel_);
+    const auto at = std::find(dropouts.begin(), dropouts.end(), &s);
+    return draws_name(static_cast<std::size_t>(at - dropouts.begin()));
+  }
   std::string seed() const override { return "rank->seed"; }
   std::string step() const override { return "rank->global_step"; }
   std::string signature(const std::string& name) const;
@@ -158,6 +163,8 @@ std::string Printer::signature(const std::string& name) const {
   }
   std::string text;
   if (kernel_draws(kernel_)) text += "const PiperRank* rank";
+  for (std::size_t d = 0; d < kernel_dropouts(kernel_).size(); ++d)
+    text += ", const uint64_t " + draws_name(d);
   for (const std::int32_t interval : kernel_intervals(kernel_))
     text += (text.empty() ? "" : ", ") +
             ("const uint64_t first_" + body_.intervals[static_cast<std::size_t>(interval)]);
@@ -240,6 +247,18 @@ std::vector<BufferIndex> kernel_parameters(const Kernel& kernel) {
 bool kernel_draws(const Kernel& kernel) {
   return std::any_of(kernel.statements.begin(), kernel.statements.end(),
                      [](const Statement& s) { return s.code == Code::dropout; });
+}
+
+std::vector<const Statement*> kernel_dropouts(const Kernel& kernel) {
+  std::vector<const Statement*> dropouts;
+  for (const Statement& s : kernel.statements) {
+    if (s.code == Code::dropout) dropouts.push_back(&s);
+  }
+  return dropouts;
+}
+
+std::string draws_name(std::size_t number) {
+  return "dropout_" + std::to_string(number) + "_draws";
 }
 
 std::set<std::int32_t> kernel_intervals(const Kernel& kernel) {

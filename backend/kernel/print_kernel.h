@@ -12,6 +12,10 @@ namespace piper::backend {
 /// The distinct buffers of a loop nest in the order of its parameters.
 std::vector<BufferIndex> kernel_parameters(const Kernel& kernel);
 bool kernel_draws(const Kernel& kernel);
+/// The dropouts of a loop nest. Their keys are parameters of its function, `dropout_0_draws` of the
+/// first one.
+std::vector<const Statement*> kernel_dropouts(const Kernel& kernel);
+std::string draws_name(std::size_t number);
 /// The intervals of its body that a loop nest reads, ascending.
 std::set<std::int32_t> kernel_intervals(const Kernel& kernel);
 

@@ -117,15 +117,19 @@ std::string StatementPrinter::column() const {
   return flat;
 }
 
-std::string StatementPrinter::stream_key(const Statement& s) const {
+std::string StatementPrinter::dropout_key(const Statement& s) const {
   char hash[32];
   std::snprintf(hash, sizeof hash, "0x%016llxull", static_cast<unsigned long long>(s.key));
+  return hash;
+}
+
+std::string StatementPrinter::stream_key(const Statement& s) const {
   const std::string sample =
       s.interval < 0 ? "0"
                      : "first_" + body_.intervals[static_cast<std::size_t>(s.interval)] +
                            " + (uint64_t)(" + position(s.sample_strides) + ")";
   return "piper_stream_key(" + seed() + ", PIPER_RANDOM_DROPOUT, " + step() + ", " + sample + ", " +
-         hash + ")";
+         dropout_key(s) + ")";
 }
 
 std::string StatementPrinter::dropout(const Statement& s) const {

@@ -69,6 +69,9 @@ class StatementPrinter {
   virtual std::string index(const Statement& s) const {
     return registers_[static_cast<std::size_t>(s.access.index)];
   }
+  /// The part of the key of random numbers that tells one dropout from others: a literal, unless
+  /// the function has a parameter for it.
+  virtual std::string dropout_key(const Statement& s) const;
   /// Seed and step of the key of random numbers.
   virtual std::string seed() const = 0;
   virtual std::string step() const = 0;

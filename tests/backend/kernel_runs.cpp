@@ -332,8 +332,8 @@ std::string KernelRuns::text() const {
     operands.intervals = {&kSamples, 1};
     calls += "extern \"C\" int run" + std::to_string(i) +
              "(const PiperApi* api, PiperRank* rank) {\n  static const " + name +
-             "_at at = " + backend::CppBodies::operands(c.kernels, operands) + ";\n  return " +
-             name + "(api, rank, 7, &at);\n}\n";
+             "_at at = " + backend::CppBodies::operands(c.kernels, c.kernels, operands) +
+             ";\n  return " + name + "(api, rank, 7, &at);\n}\n";
   }
   return "#include \"runtime/abi.h\"\n#include \"runtime/kernel_math.h\"\n" + bodies.text() + calls;
 }
