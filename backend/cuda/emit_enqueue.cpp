@@ -1,5 +1,6 @@
 #include "backend/cuda/emit_enqueue.h"
 
+#include "backend/device_program/stream_names.h"
 #include "backend/dtypes.h"
 #include "backend/kernel/emit_bodies.h"
 #include "backend/kernel/names.h"
@@ -19,6 +20,7 @@ class Emission {
         bodies_(bodies),
         kernels_(kernels),
         steps_(steps),
+        streams_(stream_names(program)),
         function_of_(bodies.size()),
         calls_of_(bodies.size()) {}
 
@@ -39,7 +41,8 @@ class Emission {
            counted(program_.streams.size(), "stream") +
            ".\n// Numbers are bytes from the start of the arena (" + number(program_.arena_bytes) +
            " bytes, the first " + number(program_.state_bytes) +
-           " of them state).\n#include \"runtime/device_abi.h\"\n\n" + shapes_.text + functions;
+           " of them state).\n#include \"runtime/device_abi.h\"\n\n" + stream_constants(streams_) +
+           "\n" + shapes_.text + functions;
     calls();
     kernels();
     enqueue();
@@ -150,12 +153,12 @@ class Emission {
   }
 
   std::string what(const Instruction& each) {
-    const std::string common = "(device, rank, " + number(each.stream) + ", action, ";
+    const std::string common = "(device, rank, " + streams_[each.stream] + ", action, ";
     const std::span operands = operands_of(program_, each);
     switch (each.kind) {
       case Instruction::Kind::run: {
         const std::string& function = function_of_[each.body];
-        return "if (" + function + "(device, rank, " + number(each.stream) + ", action, &" +
+        return "if (" + function + "(device, rank, " + streams_[each.stream] + ", action, &" +
                function + "_calls[" + number(call_of_[next_call_++]) + "])) return 1;";
       }
       case Instruction::Kind::load: {
@@ -197,11 +200,11 @@ class Emission {
               title(program_, static_cast<std::uint32_t>(i)) + "\n";
       std::string waits;
       for (const PiperWait& wait : waits_of(program_, each)) {
-        waits += (waits.empty() ? "{" : ", {") + number(wait.stream) + ", " +
+        waits += (waits.empty() ? "{" : ", {") + streams_[wait.stream] + ", " +
                  number(wait.position) + ", " + number(wait.distance) + "}";
       }
       if (!waits.empty()) out_ += "        static const PiperWait waits[] = {" + waits + "};\n";
-      const std::string stream = number(each.stream);
+      const std::string& stream = streams_[each.stream];
       out_ += "        if (device->begin(device, rank, " + stream + ", action, " +
               (waits.empty() ? "0" : "waits") + ", " + number(each.num_waits) + ")) return 1;\n";
       if (const std::string call = what(each); !call.empty()) out_ += "        " + call + "\n";
@@ -219,6 +222,7 @@ class Emission {
   const std::vector<KernelBody>& bodies_;
   const KernelSet& kernels_;
   const std::vector<std::vector<BodyStep>>& steps_;
+  const std::vector<std::string> streams_;  // their constants
   NameScope names_{"kernels", "enqueue", "device", "rank", "stream", "action"};
   std::vector<std::string> function_of_;                   // per body
   std::vector<std::vector<const Instruction*>> calls_of_;  // per body

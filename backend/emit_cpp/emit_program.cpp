@@ -2,6 +2,7 @@
 
 #include <unordered_map>
 
+#include "backend/device_program/stream_names.h"
 #include "backend/dtypes.h"
 #include "backend/kernel/emit_bodies.h"
 #include "backend/kernel/names.h"
@@ -29,7 +30,7 @@ constexpr const char* kInits[] = {"PIPER_NORMAL", "PIPER_UNIFORM", "PIPER_ZEROS"
 class Emission {
  public:
   Emission(const DeviceProgram& program, const std::vector<KernelBody>& bodies)
-      : program_(program), bodies_(bodies) {}
+      : program_(program), bodies_(bodies), streams_(stream_names(program)) {}
 
   std::string run() {
     add_bodies();
@@ -175,6 +176,7 @@ class Emission {
   void tables() {
     out_ +=
         "\n// ---- tables --------------------------------------------------------------------------------------------------------\n";
+    out_ += "\n" + stream_constants(streams_);
     out_ += "\nstatic const PiperActionInfo actions[] = {\n";
     for (const ActionName& name : program_.names) {
       out_ += "    {" + quoted(name.name) + ", {" + quoted(program_.files[name.file]) + ", " +
@@ -186,9 +188,9 @@ class Emission {
     if (!program_.waits.empty()) {
       out_ += "\nstatic const PiperWait waits[] = {\n";
       for (const PiperWait& wait : program_.waits) {
-        out_ += "    {" + std::to_string(wait.stream) + ", " + std::to_string(wait.position) +
-                ", " + std::to_string(wait.distance) + "},  // " +
-                comment(wait_text(program_, wait)) + "\n";
+        out_ += "    {" + streams_[wait.stream] + ", " + std::to_string(wait.position) + ", " +
+                std::to_string(wait.distance) + "},  // " + comment(wait_text(program_, wait)) +
+                "\n";
       }
       out_ += "};\n";
     }
@@ -212,34 +214,28 @@ class Emission {
     out_ += "\nstatic const PiperStream streams[] = {\n";
     for (std::size_t s = 0; s < program_.streams.size(); ++s) {
       const ProgramStream& stream = program_.streams[s];
-      const std::string suffix = stream_name(s);
-      out_ +=
-          "    {.name = " + quoted(stream.name) +
-          ", .num_actions = " + std::to_string(stream.action_of.size()) +
-          ", .high_priority = " + (stream.high_priority ? "1" : "0") +
-          ", .comm = " + (stream.comm.empty() ? std::string("0") : "comm_" + suffix) +
-          ", .action_of = " + (stream.action_of.empty() ? std::string("0") : "actions_" + suffix) +
-          "},\n";
+      out_ += "    {.name = " + quoted(stream.name) +
+              ", .num_actions = " + std::to_string(stream.action_of.size()) +
+              ", .high_priority = " + (stream.high_priority ? "1" : "0") +
+              ", .comm = " + (stream.comm.empty() ? std::string("0") : "comm_of_" + streams_[s]) +
+              ", .action_of = " +
+              (stream.action_of.empty() ? std::string("0") : "actions_of_" + streams_[s]) + "},\n";
     }
     out_ += "};\n";
     params();
   }
 
-  std::string stream_name(std::size_t s) const {
-    return std::to_string(s) + "_" + identifier(program_.streams[s].name);
-  }
-
   void stream_tables(std::size_t s) {
     const ProgramStream& stream = program_.streams[s];
     if (!stream.action_of.empty()) {
-      out_ += "\nstatic const uint32_t actions_" + stream_name(s) + "[] = {";
+      out_ += "\nstatic const uint32_t actions_of_" + streams_[s] + "[] = {";
       for (std::size_t i = 0; i < stream.action_of.size(); ++i)
         out_ += (i % 20 == 0 ? "\n    " : " ") + std::to_string(stream.action_of[i]) + ",";
       out_ += "\n};\n";
     }
     if (stream.comm.empty()) return;
     out_ += "\n// The stream " + comment(stream.name) +
-            ", in the order of its actions.\nstatic const PiperCommAction comm_" + stream_name(s) +
+            ", in the order of its actions.\nstatic const PiperCommAction comm_of_" + streams_[s] +
             "[] = {\n";
     for (const PiperCommAction& comm : stream.comm) {
       out_ += std::string("    {.op = ") + kOps[comm.op] +
@@ -298,8 +294,10 @@ class Emission {
 [[maybe_unused]] static __attribute__((noinline)) int await(const PiperApi* api, PiperRank* rank, uint32_t stream, uint32_t position, uint32_t distance) {
   return piper_wait(api, rank, stream, position, distance);
 }
-[[maybe_unused]] static __attribute__((noinline)) void begin(PiperRank* rank, uint32_t position) { piper_begin(rank, 0, position); }
-[[maybe_unused]] static __attribute__((noinline)) void end(const PiperApi* api, PiperRank* rank, uint32_t position) { piper_end(api, rank, 0, position); }
+[[maybe_unused]] static __attribute__((noinline)) void begin(PiperRank* rank, uint32_t position) { piper_begin(rank, )" +
+            streams_[0] + R"(, position); }
+[[maybe_unused]] static __attribute__((noinline)) void end(const PiperApi* api, PiperRank* rank, uint32_t position) { piper_end(api, rank, )" +
+            streams_[0] + R"(, position); }
 
 )";
     num_compute() <= kStraightLine ? straight_line() : loop();
@@ -313,7 +311,7 @@ class Emission {
       const std::string action = std::to_string(index), position = std::to_string(each.position);
       out_ += "  // " + title(index) + "\n";
       for (const PiperWait& wait : waits_of(program_, each)) {
-        out_ += "  if (await(api, rank, " + std::to_string(wait.stream) + ", " +
+        out_ += "  if (await(api, rank, " + streams_[wait.stream] + ", " +
                 std::to_string(wait.position) + ", " + std::to_string(wait.distance) +
                 ")) return 1;  // " + comment(wait_text(program_, wait)) + "\n";
       }
@@ -456,6 +454,7 @@ class Emission {
 
   const DeviceProgram& program_;
   const std::vector<KernelBody>& bodies_;
+  const std::vector<std::string> streams_;  // their constants
   CppBodies functions_;
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
   std::vector<std::uint32_t>

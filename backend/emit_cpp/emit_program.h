@@ -1,6 +1,6 @@
 #pragma once
-// Prints a device program as one C++ file: bodies, tables of the communication streams, and the
-// step of the compute stream.
+// Prints a device program as one C++ file: distinct bodies, constants for the streams, tables of the
+// communication streams, and the step of the compute stream.
 //
 // Guarantees: equal programs give equal text; the file includes only runtime/abi.h and
 // runtime/kernel_math.h and exports `piper_program_v1`, which returns the PiperProgram. Up to

@@ -29,15 +29,16 @@ static_assert(std::ranges::is_sorted(kWords));
 /// Declarations of runtime/abi.h and runtime/kernel_math.h, and the macros of <stdint.h>.
 constexpr std::string_view kHeaderPrefixes[] = {"piper", "Piper", "PIPER"};
 constexpr std::string_view kHeaderSuffixes[] = {"_t", "_C", "_MAX", "_MIN", "_WIDTH"};
-/// Loop nests, checks and shapes of calls; a body's operands and calls, its accumulate flags,
-/// the partial results of a row, and keys of random numbers.
+/// Loop nests, checks, streams and their tables, shapes of calls; a body's operands and calls, its
+/// accumulate flags, the partial results of a row, and keys of random numbers.
+// clang-format off
 constexpr std::string_view kOwnPrefixes[] = {
-    "fused_",
-    "check_",
+    "fused_", "check_", "stream_", "actions_of_", "comm_of_",
 #define CALL(name, KIND, operands, results, family) #name "_",
 #include "runtime/calls.def"
 #undef CALL
 };
+// clang-format on
 constexpr std::string_view kOwnSuffixes[] = {"_at", "_calls", "_adds", "_lanes", "_draws"};
 
 bool taken(std::string_view name) {
