@@ -17,8 +17,8 @@
 #include "passes/order/order.h"
 #include "passes/plan/plan.h"
 #include "passes/plan/requirements.h"
-#include "passes/selectors/check_lines.h"
 #include "passes/selectors/check_selectors.h"
+#include "passes/selectors/check_strategy.h"
 #include "passes/selectors/nameable.h"
 #include "passes/transform/place.h"
 #include "passes/transform/replicate.h"
@@ -37,7 +37,7 @@ using Preparation = bool (*)(tensor::Graph& model, directive::Strategy& strategy
 constexpr Preparation kPreparations[] = {
     [](auto&, auto& strategy, auto&) { return evaluate_orders(strategy), true; },
     [](auto& model, auto& strategy, auto& sink) {
-      return check_lines(nameable(model, strategy.settings), strategy, sink);
+      return check_strategy(nameable(model, strategy.settings), strategy, sink);
     },
     // Frozen parameters are not differentiated.
     [](auto& model, auto& strategy, auto& sink) { return freeze(model, strategy, sink); },
@@ -147,7 +147,7 @@ bool rewrite(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink
 bool read_lines(const Dag& dag, directive::Strategy& strategy, DiagnosticSink& sink) {
   evaluate_orders(strategy);
   const Nameable named = nameable(dag);
-  return check_lines(named, strategy, sink) && check_parts_meet(named, strategy, sink);
+  return check_strategy(named, strategy, sink) && check_parts_meet(named, strategy, sink);
 }
 
 }  // namespace

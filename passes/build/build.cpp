@@ -14,9 +14,9 @@
 #include "passes/build/segments.h"
 #include "passes/build/units.h"
 #include "passes/build/wiring.h"
-#include "passes/selectors/check_selectors.h"
 #include "passes/selectors/select.h"
 #include "passes/selectors/split_dimensions.h"
+#include "passes/selectors/used_names.h"
 #include "passes/transform/buckets.h"
 
 namespace piper::passes {

@@ -11,8 +11,8 @@
 #include "passes/build/differentiate.h"
 #include "passes/build/segments.h"
 #include "passes/selectors/check_cuts.h"
-#include "passes/selectors/check_selectors.h"
 #include "passes/selectors/select.h"
+#include "passes/selectors/used_names.h"
 
 namespace piper::passes {
 

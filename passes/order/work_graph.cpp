@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "ir/dag/terms.h"
+#include "passes/order/take_in_order.h"
 #include "passes/selectors/select.h"
-#include "passes/simulate/asap_times.h"
 
 namespace piper::passes {
 

@@ -5,11 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include "ir/directive/check_numbers.h"
 #include "llvm/ADT/DenseMap.h"
-#include "passes/selectors/check_cuts.h"
-#include "passes/selectors/check_orders.h"
-#include "passes/selectors/check_selectors.h"
 #include "passes/selectors/select.h"
 #include "passes/selectors/split_dimensions.h"
 
@@ -190,22 +186,10 @@ class LineCheck {
 
 }  // namespace
 
-bool check_lines(const Nameable& nameable, const directive::Strategy& strategy,
-                 DiagnosticSink& sink) {
-  const std::size_t errors = sink.error_count();
-  for (const directive::Directive& directive : strategy.directives)
-    directive::check_numbers(directive, sink);
-  // Later checks use these numbers to count parts, and indices of untrimmed orders may not exist in
-  // the program.
-  if (sink.error_count() > errors || !check_trims(strategy, nameable.context, sink)) return false;
-  llvm::DenseSet<Symbol> uncertain;
-  check_partitions(nameable, strategy, uncertain, sink);
-  check_splits(nameable, strategy, uncertain, sink);
-  check_orders(strategy, nameable.context, sink.error_count() == errors, sink);
-  const llvm::DenseSet<Symbol> unknown = check_names(nameable, strategy, uncertain, sink);
-  LineCheck check(strategy, nameable.context, unknown, sink);
+void check_lines(const directive::Strategy& strategy, const Context& context,
+                 const llvm::DenseSet<Symbol>& unknown, DiagnosticSink& sink) {
+  LineCheck check(strategy, context, unknown, sink);
   for (const directive::Directive& directive : strategy.directives) std::visit(check, directive);
-  return sink.error_count() == errors;
 }
 
 }  // namespace piper::passes

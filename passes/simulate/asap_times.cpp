@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <span>
 
+#include "passes/order/take_in_order.h"
+
 namespace piper::passes {
 
 namespace {

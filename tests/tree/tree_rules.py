@@ -37,6 +37,7 @@ OWN = {
                           "passes/"),
     "frontend/parse/": ("embedded/", "frontend/", "grammar_generated/", "ir/"),
     "frontend/": ("embedded/", "frontend/", "ir/"),
+    "passes/order/": ("ir/", "passes/build/", "passes/order/", "passes/selectors/"),
     "passes/": ("ir/", "passes/"),
     "backend/": ("backend/", "embedded/", "ir/", "runtime/abi.h", "runtime/calls.def", "runtime/device_abi.h", "runtime/kernel_math.h", "runtime/shared_library.h"),
     "runtime/cpu/": RUNTIME + ("runtime/cpu/", "runtime/data/", "runtime/transport/"),
