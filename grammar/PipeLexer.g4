@@ -48,6 +48,7 @@ STREAM : 'stream' ;
 THEN : 'then' ;
 TRAIN : 'train' ;
 TRUE : 'true' ;
+TUNE : 'tune' ;
 USE : 'use' ;
 VAR : 'var' ;
 WEIGHT : 'weight' ;

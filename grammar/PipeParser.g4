@@ -78,6 +78,7 @@ stmt
     | REPLICATE targets OVER axes settings?                 # directiveStmt
     | SHARD targets OVER axes BY dimensions settings?       # directiveStmt
     | (RECOMPUTE | OFFLOAD | FUSE | FREEZE) targets settings?  # directiveStmt
+    | TUNE targets settings                                 # directiveStmt
     | STREAM name COLON targets settings?                   # directiveStmt
     | ORDER (expr | block)                                  # orderStmt
     | RANK each block                                       # rankStmt

@@ -10,6 +10,7 @@
 #include "passes/build/freeze.h"
 #include "passes/build/partition.h"
 #include "passes/build/surround.h"
+#include "passes/build/tune.h"
 #include "passes/communicate/communicate.h"
 #include "passes/order/evaluate_orders.h"
 #include "passes/order/insert_collectives.h"
@@ -52,6 +53,8 @@ constexpr Preparation kPreparations[] = {
     [](auto& model, auto& strategy, auto& sink) {
       return freezes_parts(strategy) || partition(model, strategy, sink);
     },
+    // Lines that tune weights may name stages.
+    [](auto& model, auto& strategy, auto& sink) { return tune(model, strategy, sink); },
     [](auto& model, auto& strategy, auto& sink) {
       return check_parts_meet(nameable(model, strategy.settings), strategy, sink);
     },

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define PIPER_ABI_VERSION 13u
-#define PIPER_MAX_SLOTS 3  // tensors of optimizer state that a parameter has at most
+#define PIPER_MAX_SLOTS 4  // tensors of optimizer state that a parameter has at most
 
 #ifdef __cplusplus
 extern "C" {
@@ -128,17 +128,20 @@ typedef enum PiperInitKind {
   PIPER_CONSTANT = 4
 } PiperInitKind;
 
-// One parameter copy on this role. Element i of the parameter and of its master weights starts as a
-// function of (seed, name, i); all other state, with its padding, starts at zero.
+// One parameter copy on this role. Element i of the parameter, of its moving average and of its
+// master weights starts as a function of (seed, name, i); all other state, with its padding, starts
+// at zero.
 typedef struct PiperParam {
   const char* name;
   uint64_t offset;       // of its values
   uint64_t grad_offset;  // of its gradient accumulators
-  // Optimizer state (adamw: first and second moment; sgd: momentum; then the master weights),
-  // PIPER_NO_OFFSET if none; with an interval: its first element.
+  // Optimizer state (adamw: first and second moment; sgd: momentum; then the moving average, then
+  // the master weights), PIPER_NO_OFFSET if none; with an interval: its first element.
   uint64_t slot_offsets[PIPER_MAX_SLOTS];
   // 1: slot_offsets count from the start of the arena in the memory of the host.
   uint32_t slots_on_host;
+  // 1 + the slot that holds the moving average of the unrounded parameter; 0: none.
+  uint32_t average_slot;
   uint64_t elements;
   uint32_t dtype;  // of its values
   // of its gradient and its slots; if wider than `dtype`, the last slot holds the master weights:
@@ -488,6 +491,9 @@ typedef struct PiperOptimizer {
   uint64_t warmup, total;  // steps
   double beta1, beta2;
   uint32_t clips;  // 1: gradients are clipped by their norm
+  // 1: a step changes no parameter if the norm of its gradients is above `skip_above` or not finite.
+  uint32_t skips;
+  double skip_above;
   // Updates beyond the step count, which differ after a resume with another batch: the bias of step
   // t is that of update t + further_updates.
   int64_t further_updates;
@@ -523,6 +529,9 @@ typedef struct PiperJob {
   // Steps from one checkpoint, or one evaluation of `held_out`, to the next; 0: none before the end.
   // `checkpoint_keep`: the newest checkpoints that are kept; 0: all.
   uint64_t checkpoint_every, checkpoint_keep, evaluate_every;
+  // 1: held-out data is evaluated before each checkpoint, and the one with the lowest loss is kept
+  // beside the newest.
+  uint32_t checkpoint_best;
   // Tokens: samples times the integers per sample of the input that has most; at least one.
   uint64_t samples_per_step, tokens_per_step;
 } PiperJob;

@@ -43,6 +43,17 @@ PIPER_MATH float piper_abs(float x) { return piper_from_bits(piper_bits(x) & 0x7
 PIPER_MATH double piper_abs(double x) {
   return piper_from_bits(piper_bits(x) & 0x7fffffffffffffffull);
 }
+// The piece that holds `position`: the first of `pieces` ascending ends above it, else the last.
+template <class Index>
+PIPER_MATH int piper_bisect(const Index* ends, int pieces, Index position) {
+  int first = 0, last = pieces - 1;
+  while (first < last) {
+    const int middle = (first + last) / 2;
+    if (position < ends[middle]) last = middle;
+    else first = middle + 1;
+  }
+  return first;
+}
 // |x| with the sign of `sign`.
 PIPER_MATH float piper_copysign(float x, float sign) {
   return piper_from_bits((piper_bits(x) & 0x7fffffffu) | (piper_bits(sign) & 0x80000000u));

@@ -49,6 +49,7 @@ class CudaPrinter : StatementPrinter {
   bool in_tile(const Statement& s) const;
   std::string tile(std::size_t i) const { return registers_[i] + "_piece"; }
   bool draws_at_once(const Statement& s) const;
+  bool is_uniform(const Statement& s) const;
   std::string drawn(std::size_t i) const { return registers_[i] + "_drawn"; }
   /// The address of a vector in memory.
   std::string tile_place(const Statement& s);

@@ -96,6 +96,7 @@ double flops_of(Code code) {
     case Code::constant:
     case Code::column:
     case Code::position:
+    case Code::piecewise:
     case Code::store:
     case Code::cast:
     case Code::round: return 0;

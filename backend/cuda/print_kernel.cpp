@@ -85,9 +85,19 @@ void CudaPrinter::effect(std::size_t i) {
        value(s, 0) + ";");
 }
 
+/// Whether the elements of a vector are in one piece. The begin of an interval is a multiple of the
+/// boundary of parameters in a bucket, which no vector is longer than.
+bool CudaPrinter::is_uniform(const Statement& s) const {
+  if (vector_ == 1 || s.code != Code::piecewise || s.row || s.access.strides.back() != 1)
+    return false;
+  const auto divides = [&](std::int64_t number) { return number % vector_ == 0; };
+  return std::all_of(s.access.strides.begin(), s.access.strides.end() - 1, divides) &&
+         std::all_of(s.pieces.ends.begin(), s.pieces.ends.end(), divides);
+}
+
 void CudaPrinter::statement(std::size_t i) {
   const Statement& s = kernel_.statements[i];
-  if (inlined_.contains(i) || s.code == Code::constant) return;
+  if (inlined_.contains(i) || s.code == Code::constant || is_uniform(s)) return;
   mark_line(s);
   if (is_effect(s.code)) return effect(i);
   const std::string& name = registers_[i];
@@ -182,6 +192,11 @@ void CudaPrinter::vector_of(const Range& pass) {
       line("uint32_t " + drawn(i) + "[" + number(vector_) + "];");
       line("piper_random_u32s<" + number(vector_) + ">(" + stream_key(s) + ", (uint64_t)(" +
            position(s.element_strides) + "), " + drawn(i) + ");");
+      variables_[last()] = innermost;
+    }
+    if (is_uniform(s)) {
+      const std::string innermost = std::exchange(variables_[last()], "j0");
+      line("const " + c_type(s.dtype) + " " + registers_[i] + " = " + expression(i) + ";");
       variables_[last()] = innermost;
     }
     if (!in_tile(s)) continue;
@@ -345,6 +360,8 @@ std::string CudaPrinter::run(const std::string& name) {
   name_everything();
   inline_values();
   open(signature(name));
+  skip_test();
+  piece_tables();
   switch (kernel_.form) {
     case Form::elements: elements(); break;
     case Form::rows: rows(); break;

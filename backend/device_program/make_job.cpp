@@ -195,6 +195,8 @@ void Job::Parts::describe(const dag::Dag& dag, const JobOptions& options) {
   job.optimizer.beta1 = optimizer.beta1;
   job.optimizer.beta2 = optimizer.beta2;
   job.optimizer.clips = optimizer.clip ? 1 : 0;
+  job.optimizer.skips = settings.skip_above ? 1 : 0;
+  job.optimizer.skip_above = settings.skip_above.value_or(0);
   job.seed = settings.seed;
   job.first_step = options.first_step;
   job.steps = options.steps.value_or(
@@ -202,6 +204,7 @@ void Job::Parts::describe(const dag::Dag& dag, const JobOptions& options) {
   if (settings.checkpoint) {
     job.checkpoint_every = settings.checkpoint->steps;
     job.checkpoint_keep = settings.checkpoint->keep;
+    job.checkpoint_best = settings.checkpoint->best ? 1 : 0;
   }
   if (settings.evaluate) job.evaluate_every = settings.evaluate->steps;
   job.samples_per_step = batch;

@@ -462,6 +462,8 @@ class Projection {
                   : PIPER_NO_OFFSET;
         }
         entry.slots_on_host = bucket.state_on_host ? 1 : 0;
+        entry.average_slot = dag::average_slot(dag_.settings);
+        if (layout.slots == 0) entry.average_slot = 0;
         entry.elements = static_cast<std::uint64_t>(type.elements());
         entry.dtype = abi_dtype(layout.parameters);
         entry.sum_dtype = abi_dtype(layout.sums);

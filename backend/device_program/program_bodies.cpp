@@ -21,6 +21,17 @@ void put_in_shards(KernelBody& body, std::initializer_list<BufferIndex> ports) {
   for (const BufferIndex port : ports) body.buffers[port].interval = 0;
 }
 
+/// Factors of elements are those of the rank's interval of the bucket.
+void factors_of_shard(KernelBody& body) {
+  for (KernelStep& step : body.steps) {
+    for (Statement& statement : std::get<Kernel>(step).statements) {
+      if (statement.code != Code::piecewise) continue;
+      put_in_shards(body, {});
+      statement.interval = 0;
+    }
+  }
+}
+
 }  // namespace
 
 ProgramBodies::ProgramBodies(const Dag& dag, Target target, std::vector<KernelBody>& list)
@@ -39,19 +50,23 @@ std::uint32_t ProgramBodies::chunk(dag::BodyId body) {
 
 std::uint32_t ProgramBodies::update(const dag::Bucket& bucket, std::int64_t elements) {
   const dag::BucketLayout layout = bucket_layout(dag_, bucket);
-  const auto [entry, fresh] = updates_.try_emplace({layout.is_sharded, elements}, 0);
-  if (fresh) {
-    const UpdateBody made = update_body(*dag_.context, optimizer_, layout.parameters, elements);
-    KernelBody body = build_kernels(made.body, target_, made.in_place);
-    // The rank works on its shard; states that are not sharded are full buffers, the optimizer's
-    // state is only the rank's shard.
-    if (layout.sharded(dag::BucketState::slot) && !layout.sharded(dag::BucketState::parameters))
-      put_in_shards(body, {0, body.num_inputs});
-    if (layout.sharded(dag::BucketState::slot) && !layout.sharded(dag::BucketState::gradients))
-      put_in_shards(body, {1});
-    entry->second = add(std::move(body), numbered("update", updates_.size()));
+  const UpdateRule rule = update_rule(dag_, bucket);
+  std::vector<Made>& alike = updates_[{layout.is_sharded, elements}];
+  for (const Made& known : alike) {
+    if (known.rates == rule.rates && known.decays == rule.decays) return known.body;
   }
-  return entry->second;
+  const UpdateBody made = update_body(*dag_.context, rule, layout.parameters, elements);
+  KernelBody body = update_kernels(made, target_);
+  // The rank works on its shard; states that are not sharded are full buffers, the optimizer's
+  // state is only the rank's shard.
+  if (layout.sharded(dag::BucketState::slot)) {
+    if (!layout.sharded(dag::BucketState::parameters)) put_in_shards(body, {0, body.num_inputs});
+    if (!layout.sharded(dag::BucketState::gradients)) put_in_shards(body, {1});
+    factors_of_shard(body);
+  }
+  alike.push_back(
+      {rule.rates, rule.decays, add(std::move(body), numbered("update", ++num_updates_))});
+  return alike.back().body;
 }
 
 std::uint32_t ProgramBodies::sum_squares(const dag::Bucket& bucket) {
@@ -72,9 +87,8 @@ std::uint32_t ProgramBodies::sum_squares(const dag::Bucket& bucket) {
 
 std::uint32_t ProgramBodies::norm() {
   if (norm_ == kNone)
-    norm_ =
-        add(build_kernels(norm_body(*dag_.context, norm_order_.size(), optimizer_.clip), target_),
-            "norm");
+    norm_ = add(build_kernels(norm_body(*dag_.context, norm_order_.size(), dag_.settings), target_),
+                "norm");
   return norm_;
 }
 

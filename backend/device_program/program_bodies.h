@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -52,8 +53,14 @@ class ProgramBodies {
   std::vector<KernelBody>& list_;
   directive::Optimizer optimizer_;
   std::vector<std::uint32_t> of_chunk_;
+  /// The body of the updates with these factors.
+  struct Made {
+    std::optional<tensor::Pieces> rates, decays;
+    std::uint32_t body = 0;
+  };
   // By sharded states (BucketLayout::is_sharded) and elements.
-  std::map<std::pair<std::array<bool, 3>, std::int64_t>, std::uint32_t> updates_;
+  std::map<std::pair<std::array<bool, 3>, std::int64_t>, std::vector<Made>> updates_;
+  std::size_t num_updates_ = 0;
   std::map<std::pair<bool, std::vector<std::int64_t>>, std::uint32_t> sums_;
   std::vector<dag::SquaredPart> norm_order_;
   std::uint32_t norm_ = kNone;

@@ -11,10 +11,7 @@ std::int64_t bytes_for(const dag::Dag& dag, const dag::Node& node, Target target
   switch (node.kind) {
     case dag::NodeKind::chunk: return scratch_bytes(dag.bodies[node.body.index()], target);
     case dag::NodeKind::norm: {
-      return scratch_bytes(
-          norm_body(*dag.context, norm_order(dag).size(),
-                    dag.settings.optimizer ? dag.settings.optimizer->clip : std::nullopt),
-          target);
+      return scratch_bytes(norm_body(*dag.context, norm_order(dag).size(), dag.settings), target);
     }
     case dag::NodeKind::sum_squares: {
       const dag::Bucket& bucket = dag.buckets[node.subject.bucket().index()];

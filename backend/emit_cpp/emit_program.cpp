@@ -274,6 +274,7 @@ class Emission {
           ", .offset = " + number(entry.offset) + ", .grad_offset = " + number(entry.grad_offset) +
           ", .slot_offsets = {" + slots + "}, " +
           (entry.slots_on_host != 0 ? ".slots_on_host = 1, " : "") +
+          (entry.average_slot != 0 ? ".average_slot = " + number(entry.average_slot) + ", " : "") +
           ".elements = " + number(entry.elements) + ", .dtype = " + row_of(entry.dtype).abi_name +
           ", .sum_dtype = " + row_of(entry.sum_dtype).abi_name + ", .init = " + kInits[entry.init] +
           ", .scale = " + scale + ", .counted = " + std::to_string(entry.counted) +

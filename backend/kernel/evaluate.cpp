@@ -217,6 +217,20 @@ void Machine::compute(const Statement& s, Register& r, std::int64_t n) {
       for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(at + i * step);
       return;
     }
+    case Code::piecewise: {
+      const std::int64_t at =
+          walk(s.access.strides) +
+          (s.interval < 0
+               ? 0
+               : static_cast<std::int64_t>(call_.firsts[static_cast<std::size_t>(s.interval)]));
+      const std::int64_t step = s.row ? 0 : s.access.strides.back();
+      const auto pieces = static_cast<int>(s.pieces.ends.size());
+      for (std::int64_t i = 0; i < n; ++i) {
+        const int piece = piper_bisect(s.pieces.ends.data(), pieces, at + i * step);
+        to[i] = static_cast<T>(s.pieces.numbers[static_cast<std::size_t>(piece)]);
+      }
+      return;
+    }
     case Code::add: return binary([](T a, T b) { return a + b; });
     case Code::sub: return binary([](T a, T b) { return a - b; });
     case Code::mul: return binary([](T a, T b) { return a * b; });
@@ -430,6 +444,8 @@ void Machine::write_total(const Statement& s, const Register& r) {
 
 int Machine::kernel(const Kernel& kernel) {
   if (const int failed = check(kernel)) return failed;
+  if (kernel.skipped_by && *reinterpret_cast<const double*>(memory(*kernel.skipped_by)) < 0)
+    return 0;
   kernel_ = &kernel;
   row_width_ = std::min(kBlock, kernel.columns.back());
   if (pool().size() < kernel.statements.size()) pool().resize(kernel.statements.size());

@@ -121,8 +121,9 @@ enum class Code : std::uint8_t {
   // values
   load,
   constant,
-  column,    // column: the position in the column loops, row-major, as i64
-  position,  // sum(index of loop i * access.strides[i]), as a floating number
+  column,     // column: the position in the column loops, row-major, as i64
+  position,   // sum(index of loop i * access.strides[i]), as a floating number
+  piecewise,  // the number of the piece that holds that position, counted from the interval's first
   add,
   sub,
   mul,
@@ -186,10 +187,12 @@ struct Statement {
   std::string name;
   std::int32_t op = -1;  // of Kernel::ops, or -1
   // Dropout: the interval of samples in KernelBody::intervals; -1: the value has no samples.
+  // Piecewise: the interval of elements; -1: positions count from 0.
   std::int32_t interval = -1;
   std::vector<std::int64_t> element_strides;  // dropout: position within the sample, per loop
   // Dropout: number of the sample within the body, per loop.
   std::vector<std::int64_t> sample_strides;
+  tensor::Pieces pieces = {};  // piecewise
 };
 
 /// The messages passed to PiperApi::fail if a check fails.
@@ -221,6 +224,8 @@ struct Kernel {
   std::vector<std::int64_t> columns;  // extents; the last one is the vectorised loop; never empty
   std::int32_t passes = 1;
   Form form = Form::sequence;
+  // An f64 that it loads: below 0 the nest does nothing. All its results are in place of operands.
+  std::optional<BufferIndex> skipped_by;
   Lanes lanes;
   std::optional<Runs> runs;
   // By pass, row statements before column statements, operands before users.

@@ -28,15 +28,21 @@ std::vector<std::int64_t> loops_of(const Kernel& kernel) {
   return extents;
 }
 
+/// Whether its access has a stride per loop.
+bool has_strides(const Statement& s) {
+  return s.code == Code::load || s.code == Code::position || s.code == Code::piecewise ||
+         is_effect(s.code);
+}
+
 /// The innermost loop always exists.
 void add_column(Kernel& kernel) {
   const std::size_t loops = kernel.rows.size();
   kernel.columns.push_back(1);
   for (Statement& s : kernel.statements) {
-    if (s.code == Code::load || s.code == Code::position || is_effect(s.code))
+    if (has_strides(s)) {
       s.access.strides.resize(loops, 0);
-    if (s.code == Code::load || s.code == Code::position || is_effect(s.code))
       s.access.strides.push_back(0);
+    }
     if (!s.access.guard.strides.empty()) s.access.guard.strides.push_back(0);
     if (s.code == Code::dropout) {
       s.element_strides.push_back(0);

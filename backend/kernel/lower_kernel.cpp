@@ -108,7 +108,8 @@ Lowering::Id Lowering::add(Statement s) {
           t.access.strides == s.access.strides && t.access.offset == s.access.offset &&
           t.access.guard == s.access.guard && t.access.index == s.access.index &&
           t.access.index_stride == s.access.index_stride && t.interval == s.interval &&
-          t.element_strides == s.element_strides && t.sample_strides == s.sample_strides) {
+          t.element_strides == s.element_strides && t.sample_strides == s.sample_strides &&
+          t.pieces == s.pieces) {
         return static_cast<Id>(i);
       }
     }
@@ -244,6 +245,14 @@ Lowering::Id Lowering::pointwise(const Item& item) {
                          constant(tensor::wide(node.attrs.shape.dtype), node.attrs.scalar));
       return op(Code::add, label, step, number(step, node.attrs.scalar2));
     }
+    case Op::piecewise: {
+      Statement s = walk_along(axes_.of(item.result)[0]);
+      s.code = Code::piecewise;
+      s.dtype = tensor::wide(node.attrs.shape.dtype);
+      s.pieces = node.attrs.pieces;
+      s.name = label;
+      return add(std::move(s));
+    }
     case Op::permute:
     case Op::broadcast:
     case Op::rename: return ids[0];
@@ -315,13 +324,18 @@ void Lowering::gather(const Item& item) {
   define(item.result, add(std::move(s)));
 }
 
-Lowering::Id Lowering::position(Axis axis, DType dtype) {
+Statement Lowering::walk_along(Axis axis) const {
   Statement s;
-  s.code = Code::position;
-  s.dtype = dtype;
   s.access.strides.assign(loops_.size(), 0);
   if (const auto loop = std::find(loops_.begin(), loops_.end(), axis); loop != loops_.end())
     s.access.strides[static_cast<std::size_t>(loop - loops_.begin())] = 1;
+  return s;
+}
+
+Lowering::Id Lowering::position(Axis axis, DType dtype) {
+  Statement s = walk_along(axis);
+  s.code = Code::position;
+  s.dtype = dtype;
   s.name = "position";
   return add(std::move(s));
 }

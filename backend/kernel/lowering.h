@@ -95,6 +95,8 @@ class Lowering {
   /// position in `result` is in [first, end); else `otherwise`, or 0.
   Id load_moved(tensor::ValueId operand, tensor::ValueId result, Symbol dim, std::int64_t places,
                 std::int64_t first, std::int64_t end, Id otherwise = -1);
+  /// A statement that walks with the positions of an axis.
+  Statement walk_along(Axis axis) const;
   Id position(Axis axis, tensor::DType dtype);
   void define(tensor::ValueId result, Id id);
   void store(BufferIndex buffer, std::span<const Axis> axes, Id id);

@@ -32,7 +32,8 @@ bool names_word(const std::string& text, const std::string& word) {
 class Printer : StatementPrinter {
  public:
   Printer(const Kernel& kernel, const KernelBody& body, bool canonical)
-      : StatementPrinter(kernel, body, canonical, {"e", "i", "j", "j0", "k", "l", "rank"}) {}
+      : StatementPrinter(kernel, body, canonical,
+                         {"e", "from", "i", "j", "j0", "k", "l", "piece", "rank", "to"}) {}
 
   std::string run(const std::string& name);
 
@@ -54,6 +55,10 @@ class Printer : StatementPrinter {
   }
   void statement(std::size_t i);
   void columns(std::size_t begin, std::size_t end);
+  /// Whether piecewise values of the columns change together and walk with a single loop, so that
+  /// a loop over pieces can stand around it. The inner loop then has constants.
+  bool has_piece_loop(std::size_t begin, std::size_t end) const;
+  void piece_loop(std::size_t begin, std::size_t end);
   void column_statements(std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) statement(i);
   }
@@ -96,6 +101,51 @@ void Printer::statement(std::size_t i) {
   }
 }
 
+bool Printer::has_piece_loop(std::size_t begin, std::size_t end) const {
+  const Statement* first = nullptr;
+  for (std::size_t i = begin; i < end; ++i) {
+    const Statement& s = kernel_.statements[i];
+    if (s.code != Code::piecewise) continue;
+    if (first == nullptr) first = &s;
+    if (s.access.strides.back() != 1 || s.interval != first->interval ||
+        s.pieces.ends != first->pieces.ends)
+      return false;
+  }
+  return first != nullptr && kernel_.rows.empty() && kernel_.columns.size() == 1;
+}
+
+void Printer::piece_loop(std::size_t begin, std::size_t end) {
+  const auto is_piecewise = [&](std::size_t i) {
+    return kernel_.statements[i].code == Code::piecewise;
+  };
+  std::size_t first = begin;
+  while (!is_piecewise(first)) ++first;
+  const Statement& s = kernel_.statements[first];
+  const std::string ends = ends_of(first), extent = std::to_string(kernel_.columns[0]);
+  const std::string before =
+      s.interval < 0 ? "0"
+                     : "(int64_t)first_" + body_.intervals[static_cast<std::size_t>(s.interval)];
+  line("int piece = piper_bisect(" + ends + ", " + std::to_string(s.pieces.ends.size()) +
+       ", (int64_t)(" + before + "));");
+  out_ += "#pragma GCC unroll 1\n";
+  open("for (int64_t from = 0; from < " + extent + "; ++piece)");
+  line("const int64_t to = " + ends + "[piece] - " + before + " < " + extent + " ? " + ends +
+       "[piece] - " + before + " : " + extent + ";");
+  for (std::size_t i = begin; i < end; ++i) {
+    if (is_piecewise(i))
+      line("const " + c_type(kernel_.statements[i].dtype) + " " + registers_[i] + " = " +
+           registers_[i] + "_numbers[piece];");
+  }
+  out_ += "#pragma GCC ivdep\n#pragma GCC unroll 1\n";
+  open("for (int64_t j = from; j < to; ++j)");
+  for (std::size_t i = begin; i < end; ++i) {
+    if (!is_piecewise(i)) statement(i);
+  }
+  close();
+  line("from = to;");
+  close();
+}
+
 void Printer::columns(std::size_t begin, std::size_t end) {
   const auto& statements = kernel_.statements;
   bool lanes = false, scatters = false;
@@ -113,6 +163,7 @@ void Printer::columns(std::size_t begin, std::size_t end) {
     scatters = scatters || (s.code == Code::store_add && s.access.index >= 0 &&
                             !gives_row_value(statements[static_cast<std::size_t>(s.access.index)]));
   }
+  if (!lanes && !scatters && has_piece_loop(begin, end)) return piece_loop(begin, end);
   const std::size_t rows = kernel_.rows.size();
   for (std::size_t c = 0; c + 1 < kernel_.columns.size(); ++c) {
     const std::string& k = variables_[rows + c];
@@ -181,6 +232,8 @@ std::string Printer::run(const std::string& name) {
   name_everything();
   inline_values();
   open(signature(name));
+  skip_test();
+  piece_tables();
   for (std::size_t i = 0; i < kernel_.statements.size(); ++i) {
     const Statement& s = kernel_.statements[i];
     if (s.code == Code::total) line("double " + registers_[i] + " = 0.0;");

@@ -117,6 +117,49 @@ std::string StatementPrinter::column() const {
   return flat;
 }
 
+void StatementPrinter::skip_test() {
+  if (kernel_.skipped_by) line("if (" + buffers_.at(*kernel_.skipped_by) + "[0] < 0.0) return;");
+}
+
+void StatementPrinter::piece_tables() {
+  for (std::size_t i = 0; i < kernel_.statements.size(); ++i) {
+    const Statement& s = kernel_.statements[i];
+    if (s.code != Code::piecewise) continue;
+    std::string ends, numbers;
+    for (std::size_t p = 0; p < s.pieces.ends.size(); ++p) {
+      ends += (p == 0 ? "" : ", ") + std::to_string(s.pieces.ends[p]);
+      numbers += (p == 0 ? "" : ", ") + literal(s.pieces.numbers[p], s.dtype);
+    }
+    if (ends_of(i) == registers_[i] + "_ends")
+      line("static const int64_t " + ends_of(i) + "[] = {" + ends + "};");
+    line("static const " + c_type(s.dtype) + " " + registers_[i] + "_numbers[] = {" + numbers +
+         "};");
+  }
+}
+
+std::string StatementPrinter::ends_of(std::size_t i) const {
+  const auto& statements = kernel_.statements;
+  std::size_t first = 0;
+  while (statements[first].code != Code::piecewise ||
+         statements[first].pieces.ends != statements[i].pieces.ends)
+    ++first;
+  return registers_[first] + "_ends";
+}
+
+std::string StatementPrinter::piece_position(const Statement& s) const {
+  const std::string first =
+      s.interval < 0
+          ? ""
+          : "(int64_t)first_" + body_.intervals[static_cast<std::size_t>(s.interval)] + " + ";
+  return first + "(int64_t)(" + position(s.access.strides) + ")";
+}
+
+std::string StatementPrinter::piece_at(std::size_t i) const {
+  const Statement& s = kernel_.statements[i];
+  return registers_[i] + "_numbers[piper_bisect(" + ends_of(i) + ", " +
+         std::to_string(s.pieces.ends.size()) + ", " + piece_position(s) + ")]";
+}
+
 std::string StatementPrinter::dropout_key(const Statement& s) const {
   char hash[32];
   std::snprintf(hash, sizeof hash, "0x%016llxull", static_cast<unsigned long long>(s.key));
@@ -161,6 +204,7 @@ std::string StatementPrinter::expression(std::size_t i) const {
       return inside(s) + " ? " + loaded(s) + " : " + (s.operands[0] >= 0 ? a() : zero);
     case Code::constant: return literal(s.scalar, s.dtype);
     case Code::position: return "(" + c_type(s.dtype) + ")(" + position(s.access.strides) + ")";
+    case Code::piecewise: return piece_at(i);
     case Code::column: return column();
     case Code::add: return infix("+");
     case Code::sub: return infix("-");

@@ -39,6 +39,16 @@ class StatementPrinter {
   std::string loaded(const Statement& s) const {
     return (tensor::is_narrow(body_.buffers[s.access.buffer].dtype) ? "(float)" : "") + element(s);
   }
+  /// Returns from the nest if it is skipped.
+  void skip_test();
+  /// The tables of piecewise values: `rate_ends`, `rate_numbers`. Equal ends are one table.
+  void piece_tables();
+  /// The table of ends of a piecewise value.
+  std::string ends_of(std::size_t i) const;
+  /// The global position of a piecewise value.
+  std::string piece_position(const Statement& s) const;
+  /// The expression of a piecewise value at a position.
+  std::string piece_at(std::size_t i) const;
   /// The key of the random numbers of a sample.
   std::string stream_key(const Statement& s) const;
   /// The number of the element within its row.

@@ -34,6 +34,7 @@ void RankMemory::lay_out_state() {
         param.slot_offsets[s] = s < slots(id) ? static_cast<std::uint64_t>(bytes) : PIPER_NO_OFFSET;
         if (s < slots(id)) bytes += aligned(gradient_bytes(id));
       }
+      if (slots(id) > 0) param.average_slot = dag::average_slot(dag.settings);
       param.elements = static_cast<std::uint64_t>(type.elements());
       param.dtype = abi_dtype(type.dtype);
       param.sum_dtype = abi_dtype(tensor::wide(type.dtype));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "backend/dtypes.h"
@@ -35,7 +36,8 @@ struct SequentialRun::State : RankMemory {
   std::uint64_t steps = 0;
 
   std::vector<KernelBody> bodies;  // per body of the DAG
-  std::map<std::int64_t, KernelBody> updates;
+  // By elements and the factors of rate and decay.
+  std::map<std::tuple<std::int64_t, double, double>, KernelBody> updates;
   std::vector<KernelBody> squares;  // per bucket
   KernelBody norm;
   std::vector<dag::SquaredPart> norm_order;
@@ -71,7 +73,7 @@ struct SequentialRun::State : RankMemory {
           *dag.context, tensor::wide(bucket_dtype(bucket)), squared_elements(dag, bucket))));
     }
     norm_order = dag::norm_order(dag);
-    norm = build_kernels(norm_body(*dag.context, norm_order.size(), optimizer().clip));
+    norm = build_kernels(norm_body(*dag.context, norm_order.size(), dag.settings));
   }
 
   void find_terms() {
@@ -357,12 +359,13 @@ struct SequentialRun::State : RankMemory {
       const tensor::ParamId id = bucket.params[i];
       const PiperParam& param = copy_at(id, r);
       const std::int64_t elements = dag.param_types[id.index()].elements();
-      auto found = updates.find(elements);
+      const tensor::Param& tuned = dag.params[id.index()];
+      const std::tuple shape(elements, tuned.rate, tuned.decay);
+      auto found = updates.find(shape);
       if (found == updates.end()) {
         const UpdateBody made =
-            update_body(*dag.context, optimizer(), bucket_dtype(bucket), elements);
-        found =
-            updates.emplace(elements, build_kernels(made.body, Target::cpu, made.in_place)).first;
+            update_body(*dag.context, update_rule(dag, id), bucket_dtype(bucket), elements);
+        found = updates.emplace(shape, update_kernels(made)).first;
       }
       unsigned char* gradient = gradient_at(id, r);
       std::vector<void*> operands = {state.get() + param.offset, gradient, &scalars.learning_rate,
@@ -518,6 +521,15 @@ std::vector<double> SequentialRun::gradient(std::string_view name) const {
   for (const PiperParam& param : state_->params) {
     if (param.counted && name == param.name)
       return read(state_->state.get() + param.grad_offset, param, param.sum_dtype);
+  }
+  return {};
+}
+
+std::vector<double> SequentialRun::average(std::string_view name) const {
+  for (const PiperParam& param : state_->params) {
+    if (param.counted && name == param.name && param.average_slot != 0)
+      return read(state_->state.get() + param.slot_offsets[param.average_slot - 1], param,
+                  param.sum_dtype);
   }
   return {};
 }

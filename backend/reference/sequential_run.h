@@ -57,6 +57,8 @@ class SequentialRun {
   /// for an unknown name.
   std::vector<double> values(std::string_view name) const;
   std::vector<double> gradient(std::string_view name) const;
+  /// Its moving average; empty without one.
+  std::vector<double> average(std::string_view name) const;
 
  private:
   struct State;

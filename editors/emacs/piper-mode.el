@@ -3,7 +3,7 @@
 (defvar piper-keywords
   '("and" "as" "at" "backward" "by" "cursor" "def" "else" "false" "for" "freeze" "fuse" "if" "in" "input" "into" "let" "loss" "machine" "mesh" "model" "not"
     "offload" "on" "or" "order" "over" "param" "partition" "place" "rank" "recompute" "region" "repeat" "replicate" "require" "return"
-    "schedule" "shard" "split" "stream" "then" "train" "true" "use" "var" "weight" "with"))
+    "schedule" "shard" "split" "stream" "then" "train" "true" "tune" "use" "var" "weight" "with"))
 (defun piper-indent-line ()
   "Indent by open brackets; a line that closes some stands with what opened them."
   (interactive)

@@ -3,7 +3,7 @@
 
 const keywords = ["and", "as", "at", "backward", "by", "cursor", "def", "else", "false", "for", "freeze", "fuse", "if", "in", "input", "into", "let", "loss", "machine", "mesh",
   "model", "not", "offload", "on", "or", "order", "over", "param", "partition", "place", "rank", "recompute", "region", "repeat", "replicate", "require",
-  "return", "schedule", "shard", "split", "stream", "then", "train", "true", "use", "var", "weight", "with", "F", "R", "B", "BI", "BW"];
+  "return", "schedule", "shard", "split", "stream", "then", "train", "true", "tune", "use", "var", "weight", "with", "F", "R", "B", "BI", "BW"];
 
 const list = rule => seq(rule, repeat(seq(",", rule)));
 
@@ -53,7 +53,7 @@ module.exports = grammar({
 
     block: $ => seq("{", repeat($._separator), optional(seq($._statement, repeat(seq(repeat1($._separator), $._statement)), repeat($._separator))), "}"),
     _statement: $ => choice($.let, $.var, $.assignment, $.pair, $.apply, $.for, $.repeat, $.if, $.return, $.require, $.input, $.weight, $.region, $.loss,
-      $.partition, $.split, $.place, $.replicate, $.shard, $.recompute, $.freeze, $.offload, $.fuse, $.stream, $.order, $.rank, $.cursor, $.at, $.step),
+      $.partition, $.split, $.place, $.replicate, $.shard, $.recompute, $.freeze, $.offload, $.fuse, $.stream, $.tune, $.order, $.rank, $.cursor, $.at, $.step),
     let: $ => seq("let", list(field("name", $.name)), "=", field("value", $.expression)),
     var: $ => seq("var", field("name", $.name), "=", field("value", $.expression)),
     assignment: $ => seq(field("name", $.name), "=", field("value", $.expression)),
@@ -80,6 +80,7 @@ module.exports = grammar({
     offload: $ => seq("offload", $._targets, optional($.settings)),
     fuse: $ => seq("fuse", $._targets, optional($.settings)),
     stream: $ => seq("stream", field("name", $.name), ":", $._targets, optional($.settings)),
+    tune: $ => seq("tune", $._targets, $.settings),
     order: $ => seq("order", choice($.expression, field("body", $.block))),
     rank: $ => seq("rank", list($.binding), field("body", $.block)),
     cursor: $ => seq("cursor", field("name", $.name), "=", field("value", $.expression), optional(seq("backward", field("backward", $.expression)))),

@@ -201,9 +201,9 @@ struct RequireStmt : StmtNode<StmtKind::require> {
 };
 
 /// The settings of a train. The analysis checks their values.
-inline constexpr std::string_view kTrainSettings[] = {"checkpoint", "data",     "device", "dtype",
-                                                      "evaluate",   "held_out", "init",   "optim",
-                                                      "seed",       "steps"};
+inline constexpr std::string_view kTrainSettings[] = {
+    "checkpoint", "data", "device", "dtype", "ema",       "evaluate",
+    "held_out",   "init", "optim",  "seed",  "skip_step", "steps"};
 
 /// `steps: 200`
 struct SettingStmt : StmtNode<StmtKind::setting> {

@@ -197,13 +197,18 @@ class Lowering {
   /// `evaluate` needs data to evaluate.
   void require_held_out() {
     const directive::Settings& settings = lowered_.strategy.settings;
-    if (!settings.evaluate || settings.held_out || schedule_.setting_failed("held_out")) return;
+    const bool best = settings.checkpoint && settings.checkpoint->best;
+    if (!(settings.evaluate || best) || settings.held_out || schedule_.setting_failed("held_out"))
+      return;
     evaluator_
-        .fail_at(Code::setting_missing, settings.evaluate->loc,
-                 "`evaluate` runs on held-out data, and the train `{}` has no `held_out`",
+        .fail_at(Code::setting_missing,
+                 settings.evaluate ? settings.evaluate->loc : settings.checkpoint->best_loc,
+                 "{} held-out data, and the train `{}` has no `held_out`",
+                 settings.evaluate ? "`evaluate` runs on"
+                                   : "the best checkpoint is that of the lowest loss on",
                  settings.train)
-        .hint(
-            "add `held_out: bytes(\"held_out.txt\", batch: 32, seq: 128)`, or leave `evaluate` out");
+        .hint("add `held_out: bytes(\"held_out.txt\", batch: 32, seq: 128)`, or leave `{}` out",
+              settings.evaluate ? "evaluate" : "best");
     evaluator_.resume();
   }
 

@@ -24,6 +24,8 @@ bool is_special(TypeKind kind) {
     case TypeKind::token_type:
     case TypeKind::weights:
     case TypeKind::fallback:
+    case TypeKind::decay:
+    case TypeKind::norm_test:
     case TypeKind::names:
     case TypeKind::dtype:
     case TypeKind::platform:

@@ -414,11 +414,10 @@ class Completer : CandidateNames {
 
   void value_of_setting(std::string_view name, const directive::DirectiveRow& row) {
     const directive::SettingRow* const setting = directive::find_setting(row.kind, name);
-    if (setting == nullptr || setting->type != directive::SettingType::word) {
-      return expr(setting != nullptr && setting->type == directive::SettingType::bytes
-                      ? Type{TypeKind::bytes}
-                      : Type{TypeKind::integer});
-    }
+    const auto type = setting != nullptr ? setting->type : directive::SettingType::count;
+    if (type == directive::SettingType::bytes) return expr({TypeKind::bytes});
+    if (type == directive::SettingType::factor) return expr({TypeKind::floating});
+    if (type != directive::SettingType::word) return expr({TypeKind::integer});
     for (const std::string_view text : directive::words_of(*setting)) word(text);
   }
 
@@ -430,7 +429,9 @@ class Completer : CandidateNames {
   void setting(std::string_view name) {
     if (name == "data" || name == "held_out") expr({TypeKind::data});
     if (name == "checkpoint" || name == "evaluate") expr({TypeKind::every});
+    if (name == "ema") expr({TypeKind::floating});
     if (name == "init") expr({TypeKind::weights});
+    if (name == "skip_step") word("norm");
     if (name == "optim") expr({TypeKind::optimizer});
     if (name == "device") expr({TypeKind::platform});
     if (name == "dtype") expr({TypeKind::dtype});

@@ -69,10 +69,13 @@ constexpr Word kWords[] = {
     {"data", "where the samples come from: `bytes`, `tokens`, `arrays` or `synthetic`"},
     {"device", "the platform of the train: `cpu` or `cuda`"},
     {"dtype", "the type of the elements: `bf16`, `f32` or `f64`"},
+    {"ema", "the decay of a moving average of the weights, `0.999`; it is kept beside them"},
     {"evaluate", "how often the held-out data is evaluated: `every(50)`, and at the end"},
     {"held_out", "data to evaluate at the end, and as often as `evaluate` says"},
     {"init", "the file with the first values of parameters: `weights(\"model.safetensors\")`"},
     {"optim", "the optimizer: `sgd` or `adamw`"},
+    {"skip_step",
+     "steps that change nothing: `norm > 10` those with a larger gradient norm, or one that is no number"},
     {"seed", "the number that all random values come from"},
     {"steps", "how many steps are trained"},
 };
@@ -143,6 +146,7 @@ std::string setting_text(const directive::SettingRow& setting) {
     case directive::SettingType::count: type = "int"; break;
     case directive::SettingType::bytes: type = "bytes"; break;
     case directive::SettingType::counts: type = "[int]"; break;
+    case directive::SettingType::factor: type = "float"; break;
     case directive::SettingType::word:
       for (const std::string_view word : directive::words_of(setting))
         type += (type.empty() ? "" : " | ") + std::string(word);

@@ -294,6 +294,8 @@ class Analyser {
   void settings(std::span<const ast::Pair> pairs, std::span<const SettingRow> rows,
                 std::string_view owner);
   /// A setting whose value is one of some words.
+  /// The value of `skip_step`: `norm > 10`.
+  void norm_test(ast::Expr& expr);
   void word_of(std::span<const ast::Pair> pairs, const directive::SettingRow& setting);
   static std::span<const SettingRow> train_settings();
   void train_setting(const ast::SettingStmt& stmt);

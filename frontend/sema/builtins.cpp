@@ -24,6 +24,7 @@ Type parse_type(std::string_view text) {
       {"bool", TypeKind::boolean},
       {"bytes", TypeKind::bytes},
       {"data", TypeKind::data},
+      {"decay", TypeKind::decay},
       {"device", TypeKind::device},
       {"devices", TypeKind::devices},
       {"link", TypeKind::link},

@@ -434,6 +434,9 @@ bool Analyser::report_mismatch(const ast::Expr& expr, Type actual, Type expected
     diagnostic.hint("write `u8`, `u16`, `u32` or `i32`");
   } else if (expected.is(TypeKind::weights)) {
     diagnostic.hint("write `weights({})`", actual == kString ? text : "\"model.safetensors\"");
+  } else if (expected.is(TypeKind::decay)) {
+    diagnostic.hint(
+        "write `decay: matrices` for the weights that a product or a lookup reads, or `decay: all`");
   } else if (expected.is(TypeKind::fallback)) {
     diagnostic.hint("write `missing: init`, or leave it out: then no parameter may be missing");
   }

@@ -41,6 +41,7 @@ Type type_of_setting(directive::SettingType type) {
     case directive::SettingType::count: return kInt;
     case directive::SettingType::bytes: return kBytes;
     case directive::SettingType::counts: return kInts;
+    case directive::SettingType::factor: return kFloat;
     case directive::SettingType::word: return {TypeKind::dimension};
   }
   return kError;
@@ -222,9 +223,26 @@ void Analyser::settings(std::span<const ast::Pair> pairs, std::span<const Settin
       if (llvm::isa<ast::NameExpr>(pair.value)) infer(*pair.value, row->type);
       continue;
     }
+    if (row->type.is(TypeKind::norm_test)) {
+      norm_test(*pair.value);
+      continue;
+    }
     const std::string what = "`" + std::string(row->name) + "`";
     expect(*pair.value, row->type, {.what = what});
   }
+}
+
+void Analyser::norm_test(ast::Expr& expr) {
+  if (llvm::isa<ast::ErrorExpr>(&expr)) return;
+  auto* const test = llvm::dyn_cast<ast::BinaryExpr>(&expr);
+  auto* const norm = test != nullptr ? llvm::dyn_cast<ast::NameExpr>(test->left) : nullptr;
+  if (norm == nullptr || norm->name != "norm" || test->op != ast::BinaryOp::greater) {
+    sink_.report(Code::unknown_setting, expr.range, "a step is skipped by its gradient norm")
+        .hint("write `skip_step: norm > 10`");
+    return;
+  }
+  infer(*norm, {TypeKind::dimension});
+  expect(*test->right, kFloat, {.what = "the norm"});
 }
 
 std::span<const Analyser::SettingRow> Analyser::train_settings() {
@@ -233,11 +251,13 @@ std::span<const Analyser::SettingRow> Analyser::train_settings() {
       {"data", {TypeKind::data}},
       {"device", {TypeKind::platform}},
       {"dtype", {TypeKind::dtype}},
+      {"ema", kFloat},
       {"evaluate", {TypeKind::every}},
       {"held_out", {TypeKind::data}},
       {"init", {TypeKind::weights}},
       {"optim", {TypeKind::optimizer}},
       {"seed", kInt},
+      {"skip_step", {TypeKind::norm_test}},
       {"steps", kInt},
   };
   static_assert(std::ranges::equal(kRows, ast::kTrainSettings, {}, &SettingRow::name));

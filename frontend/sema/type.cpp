@@ -35,6 +35,8 @@ std::string_view type_name(Type type) {
       {"token type", "[token type]"},
       {"weights", "[weights]"},
       {"fallback", "[fallback]"},
+      {"decay", "[decay]"},
+      {"norm test", "[norm test]"},
       {"names", "[names]"},
       {"dtype", "[dtype]"},
       {"platform", "[platform]"},

@@ -42,6 +42,8 @@ enum class TypeKind : std::uint8_t {
   token_type,   // `u16`
   weights,      // `weights("model.safetensors")`
   fallback,     // `init`, as the value of `missing`
+  decay,        // `matrices`
+  norm_test,    // `norm > 10`, as the value of `skip_step`
   names,        // a `names` item: the tensors of a file for the parameters of a model
   dtype,        // `f64`
   platform,     // `cuda`

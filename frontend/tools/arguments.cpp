@@ -183,6 +183,8 @@ constexpr OptionRow kOptions[] = {
     {"--program", "FILE", "",
      "of --names: the .pipe file that the checkpoint was trained with; NAME and -D choose its train",
      bit(Command::export_weights)},
+    {"--ema", "", "", "of a checkpoint: the moving averages of the parameters in their place",
+     bit(Command::export_weights)},
     {"--level", "LEVEL", "planned",
      "of show dag: built, split, placed, communicating, ordered or planned", bit(Command::show)},
     {"--locations", "", "",
@@ -372,6 +374,8 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     arguments.trace = value;
   } else if (name == "--profile") {
     arguments.profile = value;
+  } else if (name == "--ema") {
+    arguments.ema = true;
   } else if (name == "--locations") {
     arguments.locations = true;
   } else if (name == "--bodies") {

@@ -59,6 +59,7 @@ struct Arguments {
   std::string script;                            // --script
   bool log_csv = false;                          // --log csv
   bool log_tensorboard = false;                  // --log tensorboard
+  bool ema = false;                              // --ema
   bool locations = false;                        // --locations
   bool bodies = false;                           // --bodies
   bool reference = false;                        // --reference

@@ -15,6 +15,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/checkpoint_files.h"
+#include "runtime/checkpoint/json.h"
 #include "runtime/processes/peer_text.h"
 
 namespace piper::tools {
@@ -31,7 +32,7 @@ std::uint64_t elements_of(const Tensor& tensor) {
 }
 
 /// A parameter with the tensors that the optimizer keeps for it, by the words before their names:
-/// `m`, `v`.
+/// `ema`, `m`, `v`.
 struct Parameter {
   const Tensor* values = nullptr;
   std::map<std::string_view, const Tensor*> optimizer;
@@ -44,9 +45,9 @@ std::vector<Parameter> parameters_of(const runtime::Checkpoint& checkpoint) {
   std::map<std::string_view, Parameter> rows;
   for (const auto& [key, tensor] : tensors) {
     const std::string_view name = key;
-    const bool marked = name.starts_with("m/") || name.starts_with("v/");
-    if (marked && tensors.contains(name.substr(2))) {
-      rows[name.substr(2)].optimizer[name.substr(0, 1)] = &tensor;
+    const std::size_t slash = runtime::Checkpoint::is_weight(name) ? 0 : name.find('/');
+    if (slash > 0 && tensors.contains(name.substr(slash + 1))) {
+      rows[name.substr(slash + 1)].optimizer[name.substr(0, slash)] = &tensor;
     } else {
       rows[name].values = &tensor;
     }
@@ -101,21 +102,29 @@ std::string extents_text(const std::vector<std::int64_t>& dims) {
   return text + "]";
 }
 
+std::string number_text(double number) {
+  std::string text;
+  runtime::append_json_number(text, number);
+  return text;
+}
+
 std::string facts_text(const runtime::Manifest& manifest) {
   const auto shown = [](const std::string& text) {
     return runtime::peer_text(text, runtime::kMaxPeerMessage);
   };
-  return pictures::text_table({{"step", std::to_string(manifest.step)},
-                               {"samples", std::to_string(manifest.samples)},
-                               {"updates", std::to_string(manifest.updates)},
-                               {"batch", std::to_string(manifest.batch)},
-                               {"train", shown(manifest.train)},
-                               {"seed", std::to_string(manifest.seed)},
-                               {"dtype", shown(manifest.dtype)},
-                               {"optimizer", shown(manifest.optimizer)},
-                               {"rate", shown(manifest.rate)},
-                               {"data", shown(manifest.data)}},
-                              {true, true});
+  std::vector<std::vector<std::string>> rows = {{"step", std::to_string(manifest.step)},
+                                                {"samples", std::to_string(manifest.samples)},
+                                                {"updates", std::to_string(manifest.updates)},
+                                                {"batch", std::to_string(manifest.batch)},
+                                                {"train", shown(manifest.train)},
+                                                {"seed", std::to_string(manifest.seed)},
+                                                {"dtype", shown(manifest.dtype)},
+                                                {"optimizer", shown(manifest.optimizer)},
+                                                {"rate", shown(manifest.rate)},
+                                                {"data", shown(manifest.data)}};
+  if (manifest.held_out_loss)
+    rows.push_back({"held out", "loss " + number_text(*manifest.held_out_loss)});
+  return pictures::text_table(rows, {true, true});
 }
 
 std::string listed_text(const runtime::Checkpoint& checkpoint,
@@ -226,6 +235,7 @@ std::string checkpoint_json(const runtime::Checkpoint& checkpoint,
       }
     });
     out.attribute("folder", utf8(checkpoint.folder()));
+    if (manifest.held_out_loss) out.attribute("held_out_loss", *manifest.held_out_loss);
     out.attribute("optimizer", utf8(manifest.optimizer));
     out.attribute("optimizer_bytes", totals.optimizer_bytes);
     out.attribute("parameter_bytes", totals.bytes);

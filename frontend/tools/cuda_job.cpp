@@ -182,6 +182,9 @@ std::vector<std::pair<std::string, std::string>> facts_of(const PiperJob& job, c
           {"steps", std::to_string(own.steps)},
           {"steps between evaluations", std::to_string(job.evaluate_every)},
           {"steps between checkpoints", std::to_string(job.checkpoint_every)},
+          {"evaluations before checkpoints", job.checkpoint_best != 0 ? "all" : "none"},
+          {"norm of skipped steps",
+           job.optimizer.skips != 0 ? std::to_string(job.optimizer.skip_above) : "none"},
           {"order of samples", job.data.sampling == PIPER_EPOCH ? "epoch" : "replacement"},
           {"seed", std::to_string(job.seed)}};
 }

@@ -172,20 +172,30 @@ int export_checkpoint(Session& session, const std::string& text) {
     return session.finish();
   }
   session.inputs().add_tree(found->folder);
-  std::vector<runtime::StoredWeight> weights = runtime::weights_of(*checkpoint);
+  const bool averages = arguments.ema;
+  if (averages && !checkpoint->has_averages()) {
+    report_failure(session,
+                   {.code = runtime::kCheckpointMissing,
+                    .message = "`" + checkpoint->folder() + "` has no moving averages",
+                    .hint = "leave `--ema` out, or train with a line `ema: 0.999`"},
+                   {});
+    return session.finish();
+  }
+  std::vector<runtime::StoredWeight> weights = runtime::weights_of(*checkpoint, averages);
   const std::vector<runtime::ParameterShape> shapes = runtime::shapes_of(weights);
   auto map = arguments.names.empty() ? std::optional(runtime::own_names(shapes))
                                      : map_of_program(session, *checkpoint, shapes);
   if (!map || !is_output_ready(session)) return session.finish();
   const runtime::Interrupt interrupt;
-  const auto damaged = checkpoint->verify_weights([&] { return interrupt.requested(); });
+  const auto damaged = checkpoint->verify_weights([&] { return interrupt.requested(); }, averages);
   if (damaged) {
     report_failure(session, *damaged, {});
     return session.finish();
   }
   return write_files(
       session,
-      {std::move(weights), std::move(*map), checkpoint->folder(), checkpoint->manifest().dtype},
+      {std::move(weights), std::move(*map),
+       (averages ? "the averages of " : "") + checkpoint->folder(), checkpoint->manifest().dtype},
       interrupt, {});
 }
 
@@ -261,6 +271,8 @@ int run_export(Console& console, const Arguments& arguments) {
   if (is_program(words[0])) {
     if (!arguments.program.empty())
       return refused("`--program` is of a checkpoint, and `" + words[0] + "` is a program");
+    if (arguments.ema)
+      return refused("`--ema` is of a checkpoint: `export` of a program has no moving averages");
     return export_train(session);
   }
   if (arguments.program.empty() && !arguments.names.empty())

@@ -113,11 +113,18 @@ void use_one_device(Session& session, Session::Subject& subject) {
   strategy.mesh.axes = {{session.context().symbol("device"), 1}};
 }
 
-/// The weights that a line freezes may depend on stages, which one device does not have.
-void freeze_alike(const dag::Dag& program, Session::Subject& single) {
-  const std::vector<tensor::Param>& params = program.params;
-  for (std::size_t p = 0; p < params.size(); ++p)
-    single.lowered.model.params[p].frozen = params[p].frozen;
+/// The weights that a line freezes or tunes may depend on stages, which one device does not have.
+void treat_alike(const dag::Dag& program, Session::Subject& single) {
+  for (std::size_t p = 0; p < program.params.size(); ++p) {
+    const tensor::Param& param = program.params[p];
+    tensor::Param& alike = single.lowered.model.params[p];
+    alike.frozen = param.frozen;
+    alike.rate = param.rate;
+    alike.decay = param.decay;
+  }
+  // The factors have the choice of parameters that decay.
+  if (auto& optimizer = single.lowered.strategy.settings.optimizer)
+    optimizer->decay = directive::Decay::all;
 }
 
 /// The job of one side was not made: it was stopped, or there is a diagnostic.
@@ -191,7 +198,7 @@ Comparison against_unsplit(Session& session, const Session::Subject& subject, te
   use_one_device(session, *single);
   const auto a = make_train_job(session, *program, false, options, session.arguments().out_folder,
                                 &interrupt, cuda);
-  if (a) freeze_alike(a->training, *single);
+  if (a) treat_alike(a->training, *single);
   const auto b = a && compares(cuda)
                      ? make_train_job(session, *single, false, options, {}, &interrupt)
                      : nullptr;

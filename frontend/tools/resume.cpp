@@ -40,6 +40,24 @@ std::optional<runtime::Failure> take_state(const Resumed& resumed,
   return resumed.checkpoint->load(memory, resumed.restored);
 }
 
+namespace {
+
+/// The words about moving averages that the run or the checkpoint lacks; null if there are none.
+const char* averages_text(const Resumed& resumed, const runtime::Executor& executor) {
+  const runtime::StateMemory memory = executor.state_memory();
+  const runtime::RankParameters parameters(memory.ranks);
+  const bool keeps =
+      std::any_of(parameters.counted().begin(), parameters.counted().end(),
+                  [](const auto& counted) { return counted.second->average_slot != 0; });
+  const bool has = resumed.checkpoint->has_averages();
+  if (keeps == has) return nullptr;
+  return keeps
+             ? "the checkpoint has no moving averages: they begin at its parameters\n"
+             : "the checkpoint has moving averages, and this train keeps none: they are left out\n";
+}
+
+}  // namespace
+
 std::string resumed_text(const Resumed& resumed, const runtime::Executor& executor,
                          const PiperJob& tables) {
   const runtime::Manifest& then = resumed.checkpoint->manifest();
@@ -56,9 +74,10 @@ std::string resumed_text(const Resumed& resumed, const runtime::Executor& execut
       runtime::facts_of(executor.state_memory(), executor.data_identity());
   if (then.rate != now.rate)
     text += "the learning rate was " + then.rate + " and is " + now.rate + "\n";
+  if (const char* const averages = averages_text(resumed, executor)) text += averages;
   if (tables.steps == 0)
-    text += "the train has no further step: `steps` is " +
-            std::to_string(tables.first_step) + " or less\n";
+    text += "the train has no further step: `steps` is " + std::to_string(tables.first_step) +
+            " or less\n";
   return text;
 }
 

@@ -101,6 +101,9 @@ void print_end(std::ostream& words, const runtime::TrainResult& result,
   if (result.last_loss)
     words << ", loss " << number(*result.first_loss) << " -> " << number(*result.last_loss);
   words << "\n";
+  if (result.skipped > 0)
+    words << "skipped " << counted(result.skipped, "step")
+          << ": the gradient norm was above the limit of `skip_step`, or not finite\n";
   if (result.held_out_loss)
     words << "held-out loss " << number(*result.held_out_loss) << " over "
           << held_out_size(held_out) << "\n";
@@ -140,8 +143,9 @@ void print_json(std::ostream& out, const Session::Subject& subject, const Start&
                             {"interrupted", result.ended == runtime::Ended::stopped}};
   if (result.throughput.per_second > 0)
     object[result.throughput.unit() + "_per_second"] = result.throughput.per_second;
-  if (result.first_loss) object["first_loss"] = *result.first_loss;
-  if (result.last_loss) object["last_loss"] = *result.last_loss;
+  if (result.first_loss) object["first_loss"] = finite(*result.first_loss);
+  if (result.last_loss) object["last_loss"] = finite(*result.last_loss);
+  if (result.skipped > 0) object["skipped"] = result.skipped;
   if (result.held_out_loss) {
     object["held_out_loss"] = *result.held_out_loss;
     object["held_out_batches"] = static_cast<std::int64_t>(held_out.taken);

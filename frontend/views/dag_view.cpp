@@ -55,6 +55,14 @@ class DagView {
  private:
   std::string taken() { return std::exchange(text_, {}); }
   std::string name(Symbol symbol) const { return std::string(dag_.context->text(symbol)); }
+  /// ` rate 0.5`; empty for 1.
+  static std::string factor(const std::string& word, double number) {
+    if (number == 1) return {};
+    std::string text = word;
+    llvm::raw_string_ostream os(text);
+    directive::print_number(os, number);
+    return text;
+  }
   std::string layout(const std::string& of, LayoutId layout) const {
     std::string text;
     llvm::raw_string_ostream os(text);
@@ -118,7 +126,8 @@ class DagView {
       const tensor::Param& param = dag_.params[i];
       os_ << "param " << name(param.name) << ": "
           << print(dag_.param_types[i], dag_.context->symbols) << " = "
-          << tensor::init_text(param.init) << (param.frozen ? " frozen" : "");
+          << tensor::init_text(param.init) << (param.frozen ? " frozen" : "")
+          << factor(" rate ", param.rate) << factor(" decay ", param.decay);
       end_line(param.loc);
     }
     for (std::size_t i = 0; i < dag_.inputs.size(); ++i) {

@@ -7,8 +7,13 @@
 namespace piper::dag {
 
 std::int64_t state_slots(const directive::Settings& settings, tensor::DType parameter) {
-  return settings.optimizer ? settings.optimizer->slots() + (tensor::is_narrow(parameter) ? 1 : 0)
-                            : 0;
+  if (!settings.optimizer) return 0;
+  return settings.optimizer->slots() + (settings.ema ? 1 : 0) +
+         (tensor::is_narrow(parameter) ? 1 : 0);
+}
+
+std::uint32_t average_slot(const directive::Settings& settings) {
+  return settings.optimizer && settings.ema ? settings.optimizer->slots() + 1 : 0;
 }
 
 BucketLayout bucket_layout(const Dag& dag, const Bucket& bucket) {
@@ -42,6 +47,48 @@ std::vector<BucketLayout> bucket_layouts(const Dag& dag) {
   layouts.reserve(dag.buckets.size());
   for (const Bucket& bucket : dag.buckets) layouts.push_back(bucket_layout(dag, bucket));
   return layouts;
+}
+
+Tuning tuning_of(const Dag& dag) {
+  Tuning tuning;
+  for (const tensor::Param& param : dag.params) {
+    tuning.rates |= !param.frozen && param.rate != 1;
+    tuning.decays |= !param.frozen && param.decay != 1;
+  }
+  tuning.decays &= dag.settings.optimizer && dag.settings.optimizer->weight_decay != 0;
+  return tuning;
+}
+
+namespace {
+
+/// Pieces end where either factor changes, so that a loop over pieces serves both.
+tensor::Pieces factors(const Dag& dag, const Bucket& bucket, double tensor::Param::* factor) {
+  const BucketLayout layout = bucket_layout(dag, bucket);
+  tensor::Pieces pieces;
+  const tensor::Param* before = nullptr;
+  for (std::size_t i = 0; i < bucket.params.size(); ++i) {
+    const tensor::Param& param = dag.params[bucket.params[i].index()];
+    const std::int64_t end = i + 1 < bucket.params.size() ? layout.offsets[i + 1] : layout.elements;
+    if (before != nullptr && before->rate == param.rate && before->decay == param.decay) {
+      pieces.ends.back() = end;
+    } else {
+      pieces.ends.push_back(end);
+      pieces.numbers.push_back(param.*factor);
+    }
+    before = &param;
+  }
+  const bool uniform = std::all_of(pieces.numbers.begin(), pieces.numbers.end(),
+                                   [&](double number) { return number == pieces.numbers[0]; });
+  return uniform ? tensor::Pieces{{layout.elements}, {pieces.numbers[0]}} : pieces;
+}
+
+}  // namespace
+
+tensor::Pieces rate_factors(const Dag& dag, const Bucket& bucket) {
+  return factors(dag, bucket, &tensor::Param::rate);
+}
+tensor::Pieces decay_factors(const Dag& dag, const Bucket& bucket) {
+  return factors(dag, bucket, &tensor::Param::decay);
 }
 
 std::vector<std::int64_t> squared_elements(const Dag& dag, const Bucket& bucket) {

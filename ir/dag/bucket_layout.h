@@ -19,8 +19,8 @@
 
 namespace piper::dag {
 
-/// Slots of an optimizer and the master weights.
-inline constexpr std::int64_t kMaxStateSlots = directive::Optimizer::kMaxSlots + 1;
+/// Slots of an optimizer, the moving average and the master weights.
+inline constexpr std::int64_t kMaxStateSlots = directive::Optimizer::kMaxSlots + 2;
 
 /// The state of a bucket that is always on a device. A slot is one tensor of optimizer state per
 /// parameter.
@@ -58,15 +58,29 @@ struct BucketLayout {
   }
 };
 
-/// Slots of optimizer state that a parameter has: those of the optimizer, and the master weights of
-/// a narrow one.
+/// Slots of optimizer state that a parameter has: those of the optimizer, the moving average, and the
+/// master weights of a narrow one.
 std::int64_t state_slots(const directive::Settings& settings, tensor::DType parameter);
+
+/// 1 + the slot of the moving average; 0 without one.
+std::uint32_t average_slot(const directive::Settings& settings);
 
 BucketLayout bucket_layout(const Dag& dag, const Bucket& bucket);
 /// The interval of a bucket's elements and the axes that shard it.
 Sharding bucket_sharding(const Dag& dag, const Bucket& bucket);
 /// One per bucket.
 std::vector<BucketLayout> bucket_layouts(const Dag& dag);
+
+/// Whether trained parameters of the program differ from 1 in their factors of the learning rate,
+/// and, if there is weight decay, in those of the weight decay.
+struct Tuning {
+  bool rates = false, decays = false;
+};
+Tuning tuning_of(const Dag& dag);
+/// The factors of a bucket's elements. Padding has those of the parameter before it. If both change,
+/// their pieces end at the same elements.
+tensor::Pieces rate_factors(const Dag& dag, const Bucket& bucket);
+tensor::Pieces decay_factors(const Dag& dag, const Bucket& bucket);
 
 /// The lengths of the vectors whose squares a sum_squares of the bucket adds up: every parameter,
 /// or one device's shard.

@@ -174,6 +174,8 @@ class HeaderParser {
     param.init.scale = reader_.number("a scale");
     reader_.expect(")");
     param.frozen = reader_.accept("frozen");
+    if (reader_.accept("rate")) param.rate = reader_.number("a factor of the learning rate");
+    if (reader_.accept("decay")) param.decay = reader_.number("a factor of the weight decay");
     param.loc = reader_.location(declared_);
     dag_.params.push_back(param);
   }

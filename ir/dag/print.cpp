@@ -113,7 +113,15 @@ class Printer : NamePrinter {
     os_ << " = " << ref(kInits[static_cast<std::size_t>(init.kind)]) << '(';
     print_number(os_, init.scale);
     os_ << (dag_.params[i].frozen ? ") frozen" : ")");
+    factor(" rate ", dag_.params[i].rate);
+    factor(" decay ", dag_.params[i].decay);
     end_line(dag_.params[i].loc);
+  }
+
+  void factor(llvm::StringRef word, double number) {
+    if (number == 1) return;
+    os_ << word;
+    print_number(os_, number);
   }
 
   /// The result of the passes.

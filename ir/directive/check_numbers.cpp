@@ -1,5 +1,6 @@
 #include "ir/directive/check_numbers.h"
 
+#include <concepts>
 #include <optional>
 #include <type_traits>
 #include <vector>
@@ -25,7 +26,13 @@ class NumberCheck : public IgnoreFields {
   }
 
  private:
-  void check(const Number& bounds, std::int64_t value, LocId loc) {
+  void check(const Number& bounds, double value, LocId loc) {
+    if (bounds.allows_factor(value)) return;
+    sink_.report(bounds.code, narrowest(loc, line_), "{} is `{}`; {}", bounds.what, value,
+                 bounds.rule);
+  }
+  void check(const Number& bounds, std::integral auto number, LocId loc) {
+    const auto value = static_cast<std::int64_t>(number);
     if (bounds.allows(value)) return;
     DiagnosticBuilder builder =
         sink_.report(bounds.code, narrowest(loc, line_), "{}",

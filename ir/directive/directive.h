@@ -205,6 +205,22 @@ struct Freeze {
   static void fields(auto& io, auto& line) { io.targets(line.targets); }
 };
 
+/// `tune embed with rate: 0.5, decay: 0`: factors of the learning rate and of the weight decay of the
+/// parameters that these regions use.
+struct Tune {
+  static constexpr bool kNamesWeights = true;  // see `names_weights`
+  std::vector<Selector> targets;
+  std::optional<double> rate, decay;  // at least 0
+  LocId loc;
+  LocId rate_loc = {}, decay_loc = {};
+
+  static void fields(auto& io, auto& line) {
+    io.targets(line.targets);
+    io.setting("rate", line.rate, line.rate_loc);
+    io.setting("decay", line.decay, line.decay_loc);
+  }
+};
+
 /// The directive of the language that a line belongs to.
 #define DIRECTIVE(keyword, Line, ...) \
   constexpr DirectiveKind kind_of(const Line&) { return DirectiveKind::keyword; }
@@ -363,6 +379,10 @@ struct LearningRate {
   LocId warmup_loc = {};
 };
 
+/// The parameters that decay: all, or those that a product or a lookup reads.
+enum class Decay : std::uint8_t { all, matrices };
+inline constexpr std::string_view kDecayNames[] = {"all", "matrices"};
+
 struct Optimizer {
   enum class Kind : std::uint8_t {
 #define OPTIMIZER(name) name,
@@ -372,13 +392,14 @@ struct Optimizer {
   LearningRate lr;
   double momentum = 0;                            // sgd
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  // adamw
-  double weight_decay = 0;     // decoupled for adamw, added to the gradient for sgd
+  double weight_decay = 0;  // decoupled for adamw, added to the gradient for sgd
+  Decay decay = Decay::all;
   std::optional<double> clip;  // global gradient norm
   LocId loc;
 
   static constexpr std::uint32_t kMaxSlots = 2;
   /// State tensors per parameter: both moments for adamw, the momentum for sgd if it has one.
-  /// Master weights may be added to them (ir/dag/bucket_layout.h).
+  /// A moving average and master weights may be added to them (ir/dag/bucket_layout.h).
   std::uint32_t slots() const {
     switch (kind) {
       case Kind::sgd: return momentum != 0 ? 1 : 0;
@@ -439,8 +460,9 @@ inline constexpr std::string_view kDataNames[] = {"bytes", "synthetic", "arrays"
 struct Every {
   std::uint64_t steps = 1;
   std::uint64_t keep = 0;  // checkpoints: at most this number, the newest; 0: all
+  bool best = false;       // checkpoints: the one with the lowest held-out loss is kept, too
   LocId loc;
-  LocId keep_loc = {};
+  LocId keep_loc = {}, best_loc = {};
 };
 
 /// The first values of parameters, from a file of weights.
@@ -476,7 +498,15 @@ struct Settings {
   std::optional<Every> checkpoint;
   std::optional<Every> evaluate;  // of `held_out`
   std::optional<InitialWeights> init;
+  // The decay of a moving average of the trained parameters, in [0, 1).
+  std::optional<double> ema;
+  // A step whose gradient norm is above this number, or not finite, changes no parameter.
+  std::optional<double> skip_above;
+  LocId ema_loc = {}, skip_loc = {};
   LocId loc;
+
+  /// Whether updates wait for the norm of all gradients.
+  bool updates_read_norm() const { return optimizer && (optimizer->clip || skip_above); }
 };
 
 /// The input of the passes beside the tensor graph.

@@ -51,7 +51,7 @@ struct DirectiveRow {
   constexpr bool works() const { return instead.empty(); }
 };
 
-enum class SettingType : std::uint8_t { count, bytes, counts, word };
+enum class SettingType : std::uint8_t { count, bytes, counts, factor, word };
 
 struct SettingRow {
   DirectiveKind directive;

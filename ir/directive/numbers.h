@@ -5,6 +5,7 @@
 //   kWindow.allows(0)          ->  false
 //   kWindow.refusal("0", true) ->  "the window is `0`; it must be at least 1"
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -26,6 +27,10 @@ struct Number {
   Code code = Code::not_positive;
 
   bool allows(std::int64_t value) const { return value >= min_value && value <= max_value; }
+  /// Whether a factor is finite, and at least `min_value`.
+  bool allows_factor(double value) const {
+    return std::isfinite(value) && value >= static_cast<double>(min_value);
+  }
   /// The error text for a refused value; `written` is its text in the program.
   std::string refusal(std::string_view written, bool too_small) const;
 };
@@ -47,6 +52,14 @@ inline constexpr Number kPrefetch{.what = "`prefetch`",
                                   .min_value = 0,
                                   .rule = "it counts runs of work, from 0 on",
                                   .code = Code::setting_out_of_range};
+inline constexpr Number kRateFactor{.what = "`rate`",
+                                    .min_value = 0,
+                                    .rule = "it must be at least 0 and finite",
+                                    .code = Code::setting_out_of_range};
+inline constexpr Number kDecayFactor{.what = "`decay`",
+                                     .min_value = 0,
+                                     .rule = "it must be at least 0 and finite",
+                                     .code = Code::setting_out_of_range};
 inline constexpr Number kEverySteps{.what = "`steps` of `every`",
                                     .max_value = std::int64_t{1} << 50,
                                     .code = Code::setting_out_of_range};

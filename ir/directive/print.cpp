@@ -34,6 +34,12 @@ class ValueText {
   explicit ValueText(const SettingRow& setting) : setting_(setting) {}
 
   std::string operator()(std::integral auto value) const { return std::to_string(value); }
+  std::string operator()(double value) const {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    print_number(os, value);
+    return text;
+  }
   template <typename Value>
   std::string operator()(const std::optional<Value>& value) const {
     return value ? (*this)(*value) : std::string();
@@ -337,6 +343,8 @@ void print(const Optimizer& optimizer, llvm::raw_ostream& os) {
       break;
   }
   field("weight_decay", optimizer.weight_decay);
+  if (optimizer.decay != Decay::all)
+    os << ", decay: " << ref(kDecayNames[static_cast<std::size_t>(optimizer.decay)]);
   if (optimizer.clip) field("clip", *optimizer.clip);
   os << ')';
 }
@@ -377,11 +385,21 @@ void print(const Settings& settings, llvm::raw_ostream& os, const Context& conte
     if (!every) return;
     os << "  " << name << " every " << every->steps;
     if (every->keep > 0) os << " keep " << every->keep;
+    if (every->best) os << " best";
     location(every->loc);
     os << '\n';
   };
   interval("checkpoint", settings.checkpoint);
   interval("evaluate", settings.evaluate);
+  const auto number = [&](llvm::StringRef name, const std::optional<double>& value, LocId loc) {
+    if (!value) return;
+    os << "  " << name << ' ';
+    print_number(os, *value);
+    location(loc);
+    os << '\n';
+  };
+  number("ema", settings.ema, settings.ema_loc);
+  number("skip_step norm >", settings.skip_above, settings.skip_loc);
   if (settings.init) {
     os << "  init weights(";
     print_string(os, settings.init->path);

@@ -278,6 +278,7 @@ std::vector<ValueId> AdjointRule::run() {
     // None of these has an operand that is differentiable.
     case Op::fill:
     case Op::iota:
+    case Op::piecewise:
     case Op::relu_grad:
     case Op::gelu_grad:
     case Op::silu_grad:
@@ -302,7 +303,8 @@ bool is_differentiable(Op op, std::size_t operand) {
     case Op::relu_grad: case Op::gelu_grad: case Op::silu_grad: case Op::max_grad:
     case Op::softmax_grad: case Op::log_softmax_grad: case Op::rms_norm_grad:
     case Op::layer_norm_grad: case Op::cross_entropy_grad: case Op::lookup_grad:
-    case Op::attend_grad: case Op::contract_add: case Op::fill: case Op::iota: return false;
+    case Op::attend_grad: case Op::contract_add: case Op::fill: case Op::iota:
+    case Op::piecewise: return false;
     case Op::select_ge: case Op::select_lt: return operand == 2;
     case Op::cross_entropy: case Op::lookup: case Op::rotary: return operand == 0;
     case Op::add: case Op::sub: case Op::mul: case Op::div: case Op::maximum: case Op::minimum:

@@ -13,7 +13,7 @@ double flops_per_element(Op op) {
     case Op::scale: case Op::offset: case Op::square: case Op::relu: case Op::relu_grad:
     case Op::select_ge: case Op::select_lt: case Op::cast: case Op::sum: case Op::max:
     case Op::max_grad: case Op::lookup_grad: return 1;
-    case Op::iota: return 2;
+    case Op::iota: case Op::piecewise: return 2;
     case Op::div: case Op::sqrt: case Op::rsqrt: return 4;
     case Op::rms_norm: case Op::rotary: return 4;
     case Op::layer_norm: return 6;

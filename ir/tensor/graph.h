@@ -73,6 +73,8 @@ struct Param {
   Init init;
   LocId loc;
   bool frozen = false;  // it keeps its initial values: no gradient, no update (`freeze`)
+  // Factors of the learning rate and of the weight decay in its updates (`tune`, `decay: matrices`).
+  double rate = 1, decay = 1;
 };
 
 /// A data input: its sampled dimension is the batch.

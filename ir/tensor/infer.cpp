@@ -145,6 +145,7 @@ Inferred ShapeRule::run() {
     case Op::lookup: return lookup();
     case Op::lookup_grad: return lookup_grad();
     case Op::iota: return iota();
+    case Op::piecewise: return piecewise();
     case Op::slice: return slice();
     case Op::pad: return pad();
     case Op::shift: return shift();

@@ -54,6 +54,7 @@ class ShapeRule {
   Inferred lookup();
   Inferred lookup_grad();
   Inferred iota();
+  Inferred piecewise();
   Inferred slice();
   Inferred pad();
   Inferred shift();

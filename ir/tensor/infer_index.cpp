@@ -61,6 +61,30 @@ Inferred ShapeRule::iota() {
   return ok(attrs.shape);
 }
 
+Inferred ShapeRule::piecewise() {
+  const Inferred one = iota();
+  if (!one.error.empty()) return one;
+  const Pieces& pieces = attrs.pieces;
+  if (pieces.ends.empty() || pieces.ends.size() != pieces.numbers.size())
+    return fail(show_op() + " has " + std::to_string(pieces.ends.size()) + " pieces and " +
+                std::to_string(pieces.numbers.size()) + " numbers");
+  std::int64_t end = 0;
+  for (std::size_t i = 0; i < pieces.ends.size(); ++i) {
+    if (pieces.ends[i] <= end)
+      return fail("the pieces of " + show_op() + " do not ascend: one ends before " +
+                  std::to_string(pieces.ends[i]) + ", the one before it before " +
+                  std::to_string(end));
+    if (!std::isfinite(pieces.numbers[i]))
+      return fail("a number of " + show_op() + " is not finite");
+    end = pieces.ends[i];
+  }
+  if (end < attrs.shape.dims[0].extent)
+    return fail("the pieces of " + show_op() + " end before " + std::to_string(end) +
+                ", and there are " + std::to_string(attrs.shape.dims[0].extent) + " of " +
+                show(attrs.shape.dims[0].name));
+  return one;
+}
+
 Inferred ShapeRule::slice() {
   if (auto why = goes_along_one(0); !why.empty()) return fail(why);
   Type result = operands[0];

@@ -115,6 +115,7 @@ class Rows {
         // Its random numbers are keyed by position within a sample.
         return is_sampled(dim) ? along(dim) : void();
       case Op::iota:
+      case Op::piecewise:
         return;  // its elements depend on the global position
                  // clang-format off
       case Op::add: case Op::sub: case Op::mul: case Op::div: case Op::maximum: case Op::minimum:
@@ -184,7 +185,8 @@ class Rows {
       case Op::maximum: case Op::minimum: case Op::offset: case Op::exp: case Op::log:
       case Op::sqrt: case Op::rsqrt: case Op::square: case Op::sin: case Op::cos: case Op::tanh:
       case Op::sigmoid: case Op::softplus: case Op::relu: case Op::gelu: case Op::silu:
-      case Op::fill: case Op::iota: case Op::max: case Op::softmax: case Op::log_softmax:
+      case Op::fill: case Op::iota: case Op::piecewise: case Op::max: case Op::softmax:
+      case Op::log_softmax:
       case Op::rms_norm: case Op::layer_norm: case Op::cross_entropy: return;
         // clang-format on
     }

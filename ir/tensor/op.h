@@ -34,6 +34,15 @@ enum AttrField : std::uint16_t {
   kScalar2 = 256,
   kFrom = 512,
   kExtent = 1024,
+  kPieces = 2048,
+};
+
+/// A number for each position of [0, last end): piece i, which ends before `ends[i]`, has
+/// `numbers[i]`. Ends ascend.
+struct Pieces {
+  std::vector<std::int64_t> ends;
+  std::vector<double> numbers;
+  friend bool operator==(const Pieces&, const Pieces&) = default;
 };
 
 /// The attributes of one op; only the fields named in its row are set, printed and compared.
@@ -47,10 +56,11 @@ struct Attrs {
   std::int64_t extent = 0;  // slice, pad: of the result
   DType dtype = DType::f32;
   bool causal = false;
-  Type shape;   // fill, iota, broadcast, lookup_grad: the result's type
+  Type shape;   // fill, iota, piecewise, broadcast, lookup_grad: the result's type
   Symbol seed;  // dropout: the logical op name that keys its random numbers
   // cross_entropy: positions with this target give 0 and no gradient.
   std::optional<std::int32_t> ignore;
+  Pieces pieces;  // piecewise
   friend bool operator==(const Attrs&, const Attrs&) = default;
 };
 

@@ -285,6 +285,18 @@ class GraphParser {
     return dims;
   }
 
+  Pieces pieces() {
+    Pieces pieces;
+    in_.expect("[");
+    do {
+      pieces.ends.push_back(in_.number<std::int64_t>());
+      in_.expect(":");
+      pieces.numbers.push_back(in_.number<double>());
+    } while (!in_.failed() && in_.take(","));
+    in_.expect("]");
+    return pieces;
+  }
+
   Attrs attrs(Op op) {
     Attrs attrs;
     const std::uint16_t fields = info(op).attributes;
@@ -306,6 +318,7 @@ class GraphParser {
                                   : name == "shape"   ? kShape
                                   : name == "seed"    ? kSeed
                                   : name == "ignore"  ? kIgnore
+                                  : name == "pieces"  ? kPieces
                                                       : kNone;
       if ((fields & field) == 0)
         return in_.fail("`{}` takes no attribute `{}`", info(op).name, name), attrs;
@@ -322,6 +335,7 @@ class GraphParser {
         case kShape: attrs.shape = type(); break;
         case kSeed: attrs.seed = in_.quoted(); break;
         case kIgnore: attrs.ignore = in_.number<std::int32_t>(); break;
+        case kPieces: attrs.pieces = pieces(); break;
         case kCausal:
           attrs.causal = in_.take("true");
           if (!attrs.causal) in_.expect("false");
@@ -396,6 +410,7 @@ class GraphParser {
     if (!is_floating(type.dtype)) return (void)in_.fail("a weight has floating values");
     const Init init = this->init();
     const bool frozen = in_.take("frozen");
+    const double rate = factor("rate"), decay = factor("decay");
     const LocId loc = in_.location();
     if (in_.failed()) return;
     if (!params_.try_emplace(name, ParamId::at(graph_.params.size())).second) {
@@ -403,8 +418,10 @@ class GraphParser {
                                "a weight named \"{}\" exists already", text(name));
     }
     define_leaf(result, std::move(type), layout);
-    graph_.params.push_back({name, values_.at(result.name), init, loc, frozen});
+    graph_.params.push_back({name, values_.at(result.name), init, loc, frozen, rate, decay});
   }
+  /// `rate 0.5`; 1 if the word is absent.
+  double factor(std::string_view word) { return in_.take(word) ? in_.number<double>() : 1; }
   void define_leaf(const Result& result, Type type, LayoutId layout) {
     const ValueId value = graph_.add_leaf(std::move(type), result.name);
     graph_.set_layout(value, layout);

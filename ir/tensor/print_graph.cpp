@@ -95,6 +95,8 @@ class GraphPrinter {
         const Param& p = graph_.params[param[v]];
         begin(ValueId::at(v), "weight ", value.type);
         text_ += " " + quoted(p.name) + " " + init_text(p.init) + (p.frozen ? " frozen" : "");
+        if (p.rate != 1) text_ += " rate " + number_text(p.rate);
+        if (p.decay != 1) text_ += " decay " + number_text(p.decay);
         end(p.loc);
       } else if (input[v] != kNone) {
         const Input& in = graph_.inputs[input[v]];
@@ -169,6 +171,15 @@ class GraphPrinter {
     text_ += ']';
   }
 
+  /// `pieces: [16: 0.5, 64: 1]`: the end and the number of each.
+  void print_pieces(const Pieces& pieces) {
+    text_ += "pieces: [";
+    for (std::size_t i = 0; i < pieces.ends.size(); ++i)
+      text_ += (i > 0 ? ", " : "") + std::to_string(pieces.ends[i]) + ": " +
+               number_text(pieces.numbers[i]);
+    text_ += ']';
+  }
+
   void print_attrs(const Node& node) {
     const std::uint16_t fields = info(node.op).attributes;
     if (fields == kNoFields) return;
@@ -190,6 +201,7 @@ class GraphPrinter {
     if ((fields & kSeed) != 0) next(), text_ += "seed: " + quoted(attrs.seed);
     if ((fields & kIgnore) != 0 && attrs.ignore)
       next(), text_ += "ignore: " + std::to_string(*attrs.ignore);
+    if ((fields & kPieces) != 0) next(), print_pieces(attrs.pieces);
     text_ += '}';
   }
   static constexpr std::uint16_t kNoFields = AttrField::kNone;

@@ -40,11 +40,8 @@ class Edges {
       case NodeKind::sum_squares: needed = dag_.gradient_values(bucket_of(node)); break;
       case NodeKind::update:
         needed = dag_.gradient_values(bucket_of(node)) + (bucket_of(node).state_on_host ? 1 : 0) +
-                 (dag_.settings.optimizer && dag_.settings.optimizer->clip &&
-                          dag_.level >= Level::communicating
-                      ? 1
-                      : 0);
-        // Below level communicating the builder of the DAG may leave out clipping.
+                 (dag_.settings.updates_read_norm() && dag_.level >= Level::communicating ? 1 : 0);
+        // Below level communicating the builder of the DAG may leave out the norm.
         if (dag_.level < Level::communicating && expected == needed + 1) needed = expected;
         break;
       case NodeKind::norm: needed = static_cast<std::uint32_t>(dag_.trained_buckets()); break;

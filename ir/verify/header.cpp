@@ -36,7 +36,9 @@ class Header {
     intervals();
     if (settings_.init && settings_.init->path.empty())
       wrong(settings_.init->loc, "`init` names no file of weights");
+    average_and_limit();
     starts();
+    factors();
     elements();
     masks();
     weights();
@@ -73,12 +75,42 @@ class Header {
         wrong((*every)->loc, "`{}` runs every `{}` steps; it must be at least 1", name,
               (*every)->steps);
     }
+    if (settings_.checkpoint && settings_.checkpoint->best && !settings_.held_out)
+      wrong(settings_.checkpoint->loc, "`checkpoint` keeps the best and has no `held_out`");
     if (!settings_.evaluate) return;
+    if (settings_.evaluate->best)
+      wrong(settings_.evaluate->loc, "`evaluate` keeps the best checkpoint and writes none");
     if (!settings_.held_out)
       wrong(settings_.evaluate->loc, "`evaluate` has no `held_out` to run on");
     if (settings_.evaluate->keep > 0)
       wrong(settings_.evaluate->loc, "`evaluate` keeps `{}` checkpoints and writes none",
             settings_.evaluate->keep);
+  }
+
+  void average_and_limit() {
+    const double largest = std::numeric_limits<double>::max();
+    if (settings_.ema && !(*settings_.ema >= 0 && *settings_.ema < 1))
+      wrong(settings_.ema_loc, "`ema` is `{}`; it must be at least 0 and below 1", *settings_.ema);
+    if (settings_.skip_above && !(*settings_.skip_above > 0 && *settings_.skip_above <= largest))
+      wrong(settings_.skip_loc, "the norm of `skip_step` is `{}`; it must be positive and finite",
+            *settings_.skip_above);
+  }
+
+  /// Factors of learning rates and weight decays.
+  void factors() {
+    const double largest = std::numeric_limits<double>::max();
+    for (const tensor::Param& param : dag_.params) {
+      for (const auto& [word, factor] : {std::pair{"rate", param.rate}, {"decay", param.decay}}) {
+        if (!(factor >= 0 && factor <= largest)) {
+          wrong(param.loc,
+                "parameter `{}` has a factor `{}` of `{}`; it must be at least 0 and finite",
+                facts_.text(param.name), word, factor);
+        } else if (param.frozen && factor != 1) {
+          wrong(param.loc, "parameter `{}` is frozen and has a factor `{}`",
+                facts_.text(param.name), word);
+        }
+      }
+    }
   }
 
   /// Initial values of parameters.

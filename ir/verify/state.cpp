@@ -54,15 +54,17 @@ class State {
     return facts_.text(dag_.buckets[bucket].name);
   }
 
-  /// Values per parameter that the optimizer keeps, with the master weights of narrow parameters.
+  /// Values per parameter that the optimizer keeps, with the moving average and the master weights of
+  /// narrow parameters.
   std::int64_t slots(std::uint32_t bucket) const {
     if (!dag_.settings.optimizer) return 0;
     const directive::Optimizer& optimizer = *dag_.settings.optimizer;
-    const std::int64_t masters =
-        tensor::is_narrow(parameter_dtype(dag_, dag_.buckets[bucket])) ? 1 : 0;
+    const std::int64_t beside =
+        (tensor::is_narrow(parameter_dtype(dag_, dag_.buckets[bucket])) ? 1 : 0) +
+        (dag_.settings.ema ? 1 : 0);
     switch (optimizer.kind) {
-      case directive::Optimizer::Kind::sgd: return masters + (optimizer.momentum != 0 ? 1 : 0);
-      case directive::Optimizer::Kind::adamw: return masters + 2;
+      case directive::Optimizer::Kind::sgd: return beside + (optimizer.momentum != 0 ? 1 : 0);
+      case directive::Optimizer::Kind::adamw: return beside + 2;
     }
     return 0;
   }

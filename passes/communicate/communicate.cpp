@@ -229,7 +229,7 @@ bool CommunicationBuilder::add_norm() {
 }
 
 void CommunicationBuilder::add_updates() {
-  const bool clipped = dag_.settings.optimizer && dag_.settings.optimizer->clip;
+  const bool clipped = dag_.settings.updates_read_norm();
   // Per owner: the update, or the all-gather after it; none for frozen buckets.
   std::vector<std::vector<NodeId>> left_by(dag_.buckets.size());
   for (std::size_t b = 0; b < trained_; ++b) {

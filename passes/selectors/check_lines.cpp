@@ -170,6 +170,11 @@ class LineCheck {
                         : "what all backwards of a region read is offloaded",
                   strategy_, context_, sink_);
   }
+  void operator()(const directive::Tune& line) {
+    check_treated(line.targets, line.loc, false,
+                  "the weights of a region are tuned for all that reads them", strategy_, context_,
+                  sink_);
+  }
   void operator()(const directive::Freeze& line) {
     check_treated(line.targets, line.loc, false,
                   "the weights of a region are frozen for all that reads them", strategy_, context_,

@@ -62,8 +62,9 @@ double ActionSeconds::work(const Node& node, const DeviceRates& rates) const {
   for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
     bytes += bytes_of(Port{NodeId::at(id), i});
   }
-  // An optimizer reads and writes its slots, each of the size of the parameters.
-  const double slots = writes_state(node.kind) ? 2 : 1;
+  // An optimizer reads and writes its slots, each of the size of the parameters. A moving average is
+  // one more.
+  const double slots = writes_state(node.kind) ? (dag_.settings.ema ? 3 : 2) : 1;
   return slots * bytes * fraction_of(node) / bytes_per_second;
 }
 

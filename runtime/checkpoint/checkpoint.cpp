@@ -34,8 +34,7 @@ bool has_manifest(const std::string& folder) {
 
 std::string steps_text(const std::vector<std::uint64_t>& steps) {
   std::string text;
-  for (const std::uint64_t step : steps)
-    text += (text.empty() ? "" : ", ") + std::to_string(step);
+  for (const std::uint64_t step : steps) text += (text.empty() ? "" : ", ") + std::to_string(step);
   return text;
 }
 
@@ -101,6 +100,20 @@ std::optional<FoundCheckpoint> find_checkpoint(const std::string& text, Failure&
   return FoundCheckpoint{run, run + "/" + step_folder(chosen)};
 }
 
+std::optional<std::uint64_t> best_checkpoint(const std::string& run) {
+  std::optional<std::uint64_t> best;
+  double lowest = 0;
+  for (const std::uint64_t step : complete_steps(run)) {
+    Failure unreadable;
+    const auto checkpoint = Checkpoint::open(run + "/" + step_folder(step), unreadable);
+    const auto loss = checkpoint ? checkpoint->manifest().held_out_loss : std::nullopt;
+    if (!loss || (best && *loss >= lowest)) continue;
+    best = step;
+    lowest = *loss;
+  }
+  return best;
+}
+
 Checkpoint::~Checkpoint() {
   for (const int file : files_) close(file);
 }
@@ -160,8 +173,8 @@ bool Checkpoint::read_headers(Failure& failure) {
     struct stat status{};
     if (fstat(file, &status) != 0) return refuse(std::strerror(errno));
     if (S_ISREG(status.st_mode) && static_cast<std::uint64_t>(status.st_size) != described.bytes)
-      return refuse("it has `" + std::to_string(status.st_size) + "` bytes, and the manifest says `" +
-                    std::to_string(described.bytes) + "`");
+      return refuse("it has `" + std::to_string(status.st_size) +
+                    "` bytes, and the manifest says `" + std::to_string(described.bytes) + "`");
     auto header = read_safetensors_header(file, path, failure);
     if (!header) return false;
     // A header that is damaged and still legal would look like that of another model.
@@ -172,7 +185,8 @@ bool Checkpoint::read_headers(Failure& failure) {
     for (StoredTensor& stored : header->tensors) {
       Tensor tensor{f, stored, header->data_offset + stored.begin};
       if (tensor.position % stored_type_bytes(stored.type) != 0)
-        return refuse("its tensor `" + stored.name + "` does not begin at a multiple of its elements");
+        return refuse("its tensor `" + stored.name +
+                      "` does not begin at a multiple of its elements");
       if (!tensors_.emplace(stored.name, std::move(tensor)).second)
         return refuse("its tensor `" + stored.name + "` is also in another file");
     }

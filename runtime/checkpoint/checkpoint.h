@@ -37,6 +37,10 @@ struct FoundCheckpoint {
 };
 std::optional<FoundCheckpoint> find_checkpoint(const std::string& text, Failure& failure);
 
+/// The step of the complete checkpoint with the lowest held-out loss in its manifest, the first of
+/// several; nothing if no readable one has a loss.
+std::optional<std::uint64_t> best_checkpoint(const std::string& run);
+
 class Checkpoint {
  public:
   struct Tensor {
@@ -57,18 +61,22 @@ class Checkpoint {
   const std::map<std::string, Tensor, std::less<>>& tensors() const { return tensors_; }
 
   /// Compares it with a run, `run` with the facts of CheckpointOptions: kCheckpointDiffers, with
-  /// all that differs, if the run cannot go on from it.
+  /// all that differs, if the run cannot go on from it. Either may have moving averages alone.
   std::optional<Failure> compare(const RankParameters& parameters, const Manifest& run,
                                  Restored restored) const;
 
   /// Writes the state of all local ranks, whose other state is zero. It has been compared with the
-  /// run. After a failure nothing may run.
+  /// run. Moving averages that it lacks begin at the values. After a failure nothing may run.
   std::optional<Failure> load(const StateMemory& memory, Restored restored) const;
 
+  /// Whether it has moving averages of parameters.
+  bool has_averages() const;
   /// Whether a key is that of values of a parameter, and of no state of the optimizer.
   static bool is_weight(std::string_view key);
-  /// Verifies the checksums of all files with weights, until `stopped` (empty: never).
-  std::optional<Failure> verify_weights(const std::function<bool()>& stopped = {}) const;
+  /// Verifies the checksums of all files with weights, or with moving averages and the weights of
+  /// parameters that have none, until `stopped` (empty: never).
+  std::optional<Failure> verify_weights(const std::function<bool()>& stopped = {},
+                                        bool averages = false) const;
   /// Reads bytes of a tensor, `first` counted from its own start, without their checksums.
   std::optional<Failure> read(const Tensor& tensor, std::uint64_t first, std::uint64_t bytes,
                               void* to) const;

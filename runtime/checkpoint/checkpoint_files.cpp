@@ -100,10 +100,12 @@ std::optional<Failure> move_checkpoints_aside(const std::string& out_folder,
   return std::nullopt;
 }
 
-std::optional<Failure> remove_old_checkpoints(const std::string& out_folder, std::uint64_t keep) {
+std::optional<Failure> remove_old_checkpoints(const std::string& out_folder, std::uint64_t keep,
+                                              std::optional<std::uint64_t> best) {
   const std::vector<std::uint64_t> steps = complete_steps(out_folder);
   if (keep == 0) return std::nullopt;
   for (std::size_t i = 0; i + keep < steps.size(); ++i) {
+    if (best == steps[i]) continue;
     // A folder that is half removed must not look complete.
     const std::string from = out_folder + "/" + step_folder(steps[i]),
                       to = out_folder + "/." + step_folder(steps[i]) + ".removed";

@@ -34,8 +34,10 @@ std::optional<Failure> remove_partial_checkpoints(const std::string& out_folder)
 std::optional<Failure> move_checkpoints_aside(const std::string& out_folder,
                                               std::optional<std::uint64_t> after,
                                               std::string& kept_as);
-/// Removes the oldest complete checkpoints until `keep` are left; 0: removes none.
-std::optional<Failure> remove_old_checkpoints(const std::string& out_folder, std::uint64_t keep);
+/// Removes the oldest complete checkpoints until `keep` are left; 0: removes none. The one of step
+/// `best` is left beside them.
+std::optional<Failure> remove_old_checkpoints(const std::string& out_folder, std::uint64_t keep,
+                                              std::optional<std::uint64_t> best = {});
 
 /// A file under --out could not be written: kOutputUnwritable, with the reason of `error`, an errno.
 Failure unwritable_checkpoint(const std::string& path, int error);

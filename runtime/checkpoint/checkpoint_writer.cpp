@@ -1,11 +1,14 @@
 #include "runtime/checkpoint/checkpoint_writer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <new>
 #include <system_error>
 #include <utility>
 
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/checkpoint/checkpoint_files.h"
 #include "runtime/processes/process_group.h"
 
 namespace piper::runtime {
@@ -42,7 +45,8 @@ std::optional<Failure> CheckpointWriter::wait() {
   return failure_;
 }
 
-std::optional<Failure> CheckpointWriter::save(std::uint64_t step) {
+std::optional<Failure> CheckpointWriter::save(std::uint64_t step,
+                                              std::optional<double> held_out_loss) {
   if (auto failure = wait()) return failure;
   if (last_ == step) return std::nullopt;
   if (auto failure = snapshot_.take()) return failure;
@@ -51,6 +55,7 @@ std::optional<Failure> CheckpointWriter::save(std::uint64_t step) {
   manifest.step = step;
   manifest.samples = step * manifest.batch;
   manifest.updates = step + static_cast<std::uint64_t>(options_.further_updates);
+  if (held_out_loss && std::isfinite(*held_out_loss)) manifest.held_out_loss = held_out_loss;
   try {
     thread_ = std::thread([this, manifest] { write(manifest); });
   } catch (const std::system_error&) {
@@ -156,7 +161,9 @@ std::optional<Failure> CheckpointWriter::commit(Manifest manifest, PartialFolder
   if (auto failure = folder.commit(this->folder(manifest.step))) return failure;
   if (const int error = sync_folder(options_.out_folder))
     return unwritable_checkpoint(options_.out_folder, error);
-  return remove_old_checkpoints(options_.out_folder, options_.keep);
+  const auto best =
+      options_.best && options_.keep > 0 ? best_checkpoint(options_.out_folder) : std::nullopt;
+  return remove_old_checkpoints(options_.out_folder, options_.keep, best);
 }
 
 }  // namespace piper::runtime

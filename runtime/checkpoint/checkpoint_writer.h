@@ -28,6 +28,7 @@ namespace piper::runtime {
 struct CheckpointOptions {
   std::string out_folder;
   std::uint64_t keep = 0;  // complete checkpoints that are left in the folder; 0: all
+  bool best = false;       // the one with the lowest held-out loss is left beside them
   // The facts of the run, without its progress and files.
   Manifest run = {};
   // Updates of the parameters beyond the steps: nonzero after a resume with another batch.
@@ -45,7 +46,8 @@ class CheckpointWriter {
 
   /// Copies the state after `step` steps, between two runs, and begins to write it. Waits for the
   /// one before. With several processes all call it at the same steps.
-  std::optional<Failure> save(std::uint64_t step);
+  /// `held_out_loss`: of the state, for the manifest.
+  std::optional<Failure> save(std::uint64_t step, std::optional<double> held_out_loss = {});
   /// Waits for the last one; with several processes until all have written it.
   std::optional<Failure> finish();
 

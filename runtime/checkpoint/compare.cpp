@@ -65,10 +65,14 @@ std::optional<Failure> Checkpoint::compare(const RankParameters& parameters, con
   const bool optimizer = all && manifest_.optimizer == run.optimizer;
   const StateLayout layout = state_layout(parameters);
   std::set<std::string_view> expected;
+  const bool averages =
+      std::any_of(layout.tensors.begin(), layout.tensors.end(),
+                  [](const StateTensor& tensor) { return tensor.part == StatePart::average; });
   for (const StateTensor& tensor : layout.tensors) {
     if (!optimizer && tensor.part != StatePart::values) continue;
     expected.insert(tensor.stored.name);
     const auto found = tensors_.find(tensor.stored.name);
+    if (tensor.part == StatePart::average && !has_averages()) continue;
     if (found == tensors_.end()) {
       differences.add("it has no `" + tensor.stored.name + "`");
       continue;
@@ -81,6 +85,7 @@ std::optional<Failure> Checkpoint::compare(const RankParameters& parameters, con
                       ", and that of this model is " + type_text(tensor.stored));
   }
   for (const auto& [key, tensor] : tensors_) {
+    if (key.starts_with(kAverageKey) && !averages) continue;
     if (optimizer && !expected.contains(key)) differences.add("it also has `" + key + "`");
   }
   return std::move(differences).failure(folder_, restored);

@@ -34,14 +34,19 @@ class Targets {
       const auto key = keys_.find({param.name, part});
       if (key == keys_.end()) continue;
       if (restored_ == Restored::weights && part != StatePart::values) continue;
-      const Checkpoint::Tensor& tensor =
-          checkpoint_.tensors().find(key->second->stored.name)->second;
+      const auto stored = checkpoint_.tensors().find(key->second->stored.name);
+      if (stored == checkpoint_.tensors().end()) continue;  // a moving average begins at the values
+      const Checkpoint::Tensor& tensor = stored->second;
       const PartMemory memory = part_memory(param, part);
       if (memory.offset != PIPER_NO_OFFSET) add(tensor, param, memory, rank, intervals);
       // The parameter beside its master weights is their rounded value.
       if (part == StatePart::values && master_offset(param) != PIPER_NO_OFFSET)
         add(tensor, param, {param.offset, false, param.dtype, PIPER_SHARDED_PARAMETERS}, rank,
             intervals);
+      const PartMemory average = part_memory(param, StatePart::average);
+      if (part == StatePart::values && average.offset != PIPER_NO_OFFSET &&
+          !takes_averages(restored_))
+        add(tensor, param, average, rank, intervals);
     }
   }
 
@@ -54,16 +59,18 @@ class Targets {
   }
 
  private:
+  bool takes_averages(Restored restored) const {
+    return restored == Restored::all && checkpoint_.has_averages();
+  }
   void add(const Checkpoint::Tensor& tensor, const PiperParam& param, const PartMemory& memory,
            std::size_t rank, const PiperInterval* intervals) {
     const Elements here = elements_here(param, memory.sharded, intervals);
     if (here.first >= here.end) return;
     const std::uint64_t element = stored_type_bytes(tensor.stored.type);
-    targets_.push_back({tensor.file, tensor.position + here.first * element,
-                        tensor.position + here.end * element,
-                        static_cast<std::uint32_t>(*dtype_of(tensor.stored.type)), memory.dtype,
-                        rank, memory.on_host,
-                        memory.offset + here.at * element_bytes(memory.dtype)});
+    targets_.push_back(
+        {tensor.file, tensor.position + here.first * element, tensor.position + here.end * element,
+         static_cast<std::uint32_t>(*dtype_of(tensor.stored.type)), memory.dtype, rank,
+         memory.on_host, memory.offset + here.at * element_bytes(memory.dtype)});
   }
 
   const Checkpoint& checkpoint_;

@@ -10,16 +10,12 @@ namespace {
 
 /// The numbers and texts of a manifest, by their names.
 constexpr std::pair<const char*, std::uint64_t Manifest::*> kNumbers[] = {
-    {"step", &Manifest::step},       {"samples", &Manifest::samples},
-    {"updates", &Manifest::updates}, {"batch", &Manifest::batch},
-    {"seed", &Manifest::seed},
+    {"step", &Manifest::step},   {"samples", &Manifest::samples}, {"updates", &Manifest::updates},
+    {"batch", &Manifest::batch}, {"seed", &Manifest::seed},
 };
 constexpr std::pair<const char*, std::string Manifest::*> kTexts[] = {
-    {"train", &Manifest::train},
-    {"dtype", &Manifest::dtype},
-    {"optimizer", &Manifest::optimizer},
-    {"rate", &Manifest::rate},
-    {"data", &Manifest::data},
+    {"train", &Manifest::train}, {"dtype", &Manifest::dtype}, {"optimizer", &Manifest::optimizer},
+    {"rate", &Manifest::rate},   {"data", &Manifest::data},
 };
 constexpr std::uint64_t kSchema = 1;
 constexpr std::size_t kDigits = 8;  // of a checksum
@@ -56,7 +52,8 @@ bool is_sealed(std::string_view text) {
 
 bool is_file_name(const std::string& name) {
   return !name.empty() && name.size() <= 255 && name[0] != '.' &&
-         name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._") ==
+         name.find_first_not_of(
+             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._") ==
              std::string::npos;
 }
 
@@ -78,6 +75,10 @@ class Reader {
       } else {
         manifest.*member = *found->as_string();
       }
+    }
+    if (const JsonValue* const loss = value.find("held_out_loss")) {
+      manifest.held_out_loss = loss->as_double();
+      if (!manifest.held_out_loss) wrong("its `held_out_loss` is no number");
     }
     files(value, manifest);
     if (!error_.empty()) return std::nullopt;
@@ -139,6 +140,10 @@ std::string manifest_json(const Manifest& manifest) {
   for (const auto& [name, member] : kTexts) {
     out += ",\"" + std::string(name) + "\":";
     append_json_string(out, manifest.*member);
+  }
+  if (manifest.held_out_loss) {
+    out += ",\"held_out_loss\":";
+    append_json_number(out, *manifest.held_out_loss);
   }
   out += ",\"files\":[";
   for (std::size_t i = 0; i < manifest.files.size(); ++i) {

@@ -4,7 +4,7 @@
 //
 //   {"schema":1,"step":300,"samples":9600,"updates":300,"batch":32,"train":"gpt","seed":1,"dtype":"f32",
 //    "optimizer":"adamw","rate":"cosine from 0.001 to 0.0001, warm-up of 20 of 400 steps","data":"bytes, windows of 128, 1115394 bytes, crc32 8a1b0c2d",
-//    "files":[{"name":"model.safetensors","bytes":13212,"crc32":["a0b1c2d3"]}],"crc32":"4e5f6071"}
+//    "held_out_loss":2.5,"files":[{"name":"model.safetensors","bytes":13212,"crc32":["a0b1c2d3"]}],"crc32":"4e5f6071"}
 //
 // The last member is the checksum of the text before it: a damaged digit of `step` would be legal.
 
@@ -35,11 +35,12 @@ struct Manifest {
   std::uint64_t updates = 0;
   std::uint64_t batch = 0;
   std::uint64_t seed = 0;
-  std::string train = {};      // the name of the train
-  std::string dtype = {};      // of the parameters: `f32`
-  std::string optimizer = {};  // its name
-  std::string rate = {};       // the learning rate over the steps
-  std::string data = {};       // a description with a fingerprint of the contents
+  std::string train = {};                    // the name of the train
+  std::string dtype = {};                    // of the parameters: `f32`
+  std::string optimizer = {};                // its name
+  std::string rate = {};                     // the learning rate over the steps
+  std::string data = {};                     // a description with a fingerprint of the contents
+  std::optional<double> held_out_loss = {};  // of its parameters; finite
   std::vector<ManifestFile> files = {};
 };
 

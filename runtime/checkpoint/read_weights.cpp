@@ -10,13 +10,19 @@
 namespace piper::runtime {
 
 bool Checkpoint::is_weight(std::string_view key) {
-  return !key.starts_with("m/") && !key.starts_with("v/");
+  return !key.starts_with("m/") && !key.starts_with("v/") && !key.starts_with(kAverageKey);
 }
 
-std::optional<Failure> Checkpoint::verify_weights(const std::function<bool()>& stopped) const {
+bool Checkpoint::has_averages() const {
+  const auto found = tensors_.lower_bound(kAverageKey);
+  return found != tensors_.end() && found->first.starts_with(kAverageKey);
+}
+
+std::optional<Failure> Checkpoint::verify_weights(const std::function<bool()>& stopped,
+                                                  bool averages) const {
   std::set<std::size_t> files;
   for (const auto& [key, tensor] : tensors_) {
-    if (is_weight(key)) files.insert(tensor.file);
+    if (is_weight(key) || (averages && key.starts_with(kAverageKey))) files.insert(tensor.file);
   }
   for (const std::size_t file : files) {
     const ManifestFile& described = manifest_.files[file];

@@ -17,6 +17,7 @@ const char* prefix_of(StatePart part) {
     case StatePart::values: return "";
     case StatePart::slot0: return "m/";
     case StatePart::slot1: return "v/";
+    case StatePart::average: return kAverageKey.data();
   }
   return "";
 }
@@ -33,7 +34,9 @@ std::string file_name(const char* stem, std::size_t number, std::size_t count) {
 void add_files(std::vector<StateTensor> tensors, const char* stem, std::uint64_t max_file_bytes,
                StateLayout& layout) {
   if (tensors.empty()) return;
-  const auto size = [](const StateTensor& tensor) { return tensor.stored.end - tensor.stored.begin; };
+  const auto size = [](const StateTensor& tensor) {
+    return tensor.stored.end - tensor.stored.begin;
+  };
   std::vector<std::vector<StateTensor>> files(1);
   std::uint64_t bytes = 0;
   for (StateTensor& tensor : tensors) {
@@ -90,8 +93,7 @@ std::vector<Holder> holders_of(const RankParameters& parameters, const StateTens
       if (!param->counted) continue;
       const PartMemory memory = part_memory(*param, tensor.part);
       if (memory.offset == PIPER_NO_OFFSET) continue;
-      const Elements here =
-          elements_here(*param, memory.sharded, parameters.ranks()[r].intervals);
+      const Elements here = elements_here(*param, memory.sharded, parameters.ranks()[r].intervals);
       if (here.first < here.end) holders.push_back({r, memory, here});
     }
   }
@@ -119,12 +121,17 @@ void add_shares(std::span<const Holder* const> holders, std::uint64_t first, std
 PartMemory part_memory(const PiperParam& param, StatePart part) {
   const std::uint64_t master = master_offset(param);
   if (part == StatePart::values) {
-    if (master == PIPER_NO_OFFSET) return {param.offset, false, param.dtype, PIPER_SHARDED_PARAMETERS};
+    if (master == PIPER_NO_OFFSET)
+      return {param.offset, false, param.dtype, PIPER_SHARDED_PARAMETERS};
     return {master, param.slots_on_host != 0, param.sum_dtype, PIPER_SHARDED_OPTIMIZER};
   }
-  const std::uint64_t offset = param.slot_offsets[part == StatePart::slot0 ? 0 : 1];
-  return {offset == master ? PIPER_NO_OFFSET : offset, param.slots_on_host != 0, param.sum_dtype,
-          PIPER_SHARDED_OPTIMIZER};
+  const std::uint64_t average = average_offset(param);
+  std::uint64_t offset = average;
+  if (part != StatePart::average) {
+    offset = param.slot_offsets[part == StatePart::slot0 ? 0 : 1];
+    if (offset == master || offset == average) offset = PIPER_NO_OFFSET;
+  }
+  return {offset, param.slots_on_host != 0, param.sum_dtype, PIPER_SHARDED_OPTIMIZER};
 }
 
 RankParameters::RankParameters(std::span<const PiperJobRank> ranks) : ranks_(ranks) {
@@ -165,7 +172,8 @@ StateLayout state_layout(const RankParameters& parameters, std::uint64_t max_fil
   // Larger elements first, so that every tensor begins at a multiple of its element.
   for (std::vector<StateTensor>* const list : {&weights, &optimizer}) {
     std::sort(list->begin(), list->end(), [](const StateTensor& a, const StateTensor& b) {
-      const std::uint64_t size_a = stored_type_bytes(a.stored.type), size_b = stored_type_bytes(b.stored.type);
+      const std::uint64_t size_a = stored_type_bytes(a.stored.type),
+                          size_b = stored_type_bytes(b.stored.type);
       return size_a != size_b ? size_a > size_b : a.stored.name < b.stored.name;
     });
   }
@@ -176,11 +184,11 @@ StateLayout state_layout(const RankParameters& parameters, std::uint64_t max_fil
   return layout;
 }
 
-std::vector<StateRange> written_ranges(const RankParameters& parameters, const StateTensor& tensor) {
+std::vector<StateRange> written_ranges(const RankParameters& parameters,
+                                       const StateTensor& tensor) {
   std::vector<Holder> holders = holders_of(parameters, tensor);
-  std::stable_sort(holders.begin(), holders.end(), [](const Holder& a, const Holder& b) {
-    return a.here.first < b.here.first;
-  });
+  std::stable_sort(holders.begin(), holders.end(),
+                   [](const Holder& a, const Holder& b) { return a.here.first < b.here.first; });
   std::vector<StateRange> ranges;
   std::vector<const Holder*> active;  // those that hold the element `first`
   std::size_t next = 0;

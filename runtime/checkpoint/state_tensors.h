@@ -23,9 +23,12 @@
 namespace piper::runtime {
 
 /// The part of a parameter that a tensor of a checkpoint holds: its values, unrounded if it has master
-/// weights, or one of its optimizer's tensors.
-enum class StatePart : std::uint8_t { values, slot0, slot1 };
-inline constexpr StatePart kStateParts[] = {StatePart::values, StatePart::slot0, StatePart::slot1};
+/// weights, one of its optimizer's tensors, or its moving average.
+enum class StatePart : std::uint8_t { values, slot0, slot1, average };
+inline constexpr StatePart kStateParts[] = {StatePart::values, StatePart::slot0, StatePart::slot1,
+                                            StatePart::average};
+/// The beginning of the key of a moving average.
+inline constexpr std::string_view kAverageKey = "ema/";
 
 /// The memory in which a rank keeps a part of a parameter.
 struct PartMemory {

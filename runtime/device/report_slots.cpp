@@ -58,6 +58,9 @@ std::optional<Failure> ReportSlots::keep(const PiperJob& job, Phase phase, std::
           .hint =
               "training had finite numbers in every step: check these samples of the held-out data, and whether they resemble the training data"};
     }
+    // A step that is skipped has changed nothing; a loss whose step was not is found when the
+    // reports of all ranks are together.
+    if (job.optimizer.skips != 0) continue;
     const std::string what =
         is_norm ? "the gradient norm" : "the loss `" + std::string(job.losses[subject].name) + "`";
     return Failure{

@@ -75,6 +75,10 @@ std::uint64_t master_offset(const PiperParam& param) {
   return last;
 }
 
+std::uint64_t average_offset(const PiperParam& param) {
+  return param.average_slot == 0 ? PIPER_NO_OFFSET : param.slot_offsets[param.average_slot - 1];
+}
+
 std::vector<FirstValues> first_values_of(const PiperProgram& program,
                                          const PiperInterval* intervals) {
   std::vector<FirstValues> list;
@@ -82,10 +86,11 @@ std::vector<FirstValues> first_values_of(const PiperProgram& program,
     const PiperParam& param = program.params[p];
     list.push_back({&param, param.dtype, false, param.offset,
                     elements_here(param, PIPER_SHARDED_PARAMETERS, intervals)});
-    const std::uint64_t master = master_offset(param);
-    if (master != PIPER_NO_OFFSET)
-      list.push_back({&param, param.sum_dtype, param.slots_on_host != 0, master,
-                      elements_here(param, PIPER_SHARDED_OPTIMIZER, intervals)});
+    for (const std::uint64_t slot : {average_offset(param), master_offset(param)}) {
+      if (slot != PIPER_NO_OFFSET)
+        list.push_back({&param, param.sum_dtype, param.slots_on_host != 0, slot,
+                        elements_here(param, PIPER_SHARDED_OPTIMIZER, intervals)});
+    }
   }
   return list;
 }

@@ -28,7 +28,11 @@ Elements elements_here(const PiperParam& param, PiperSharded tensor,
 /// trained.
 std::uint64_t master_offset(const PiperParam& param);
 
-/// Elements that get first values: those of a parameter, or of its master weights.
+/// The offset of the rank's moving average; PIPER_NO_OFFSET if there is none.
+std::uint64_t average_offset(const PiperParam& param);
+
+/// Elements that get first values: those of a parameter, of its moving average, or of its master
+/// weights.
 struct FirstValues {
   const PiperParam* param = nullptr;
   std::uint32_t dtype = 0;
@@ -41,7 +45,8 @@ std::vector<FirstValues> first_values_of(const PiperProgram& program,
 /// The key of the random numbers for a parameter's first values.
 piper_random_key first_values_key(const PiperParam& param, std::uint64_t seed);
 
-/// Writes first values to parameters and master weights, and zero to gradients and all other slots.
+/// Writes first values to parameters, moving averages and master weights, and zero to gradients and
+/// all other slots.
 /// `host` is already zero, and null if nothing lies there.
 void initialise_parameters(const PiperProgram& program, std::uint64_t seed,
                            const PiperInterval* intervals, unsigned char* arena,

@@ -122,6 +122,7 @@ std::optional<Failure> check_param(std::uint32_t rank, const PiperProgram& progr
   };
   if (!is_floating(param.dtype) || param.sum_dtype != wide_dtype(param.dtype))
     return wrong("has a dtype that is not floating");
+  if (param.average_slot > PIPER_MAX_SLOTS) return wrong("has its average in no slot");
   if (param.interval != PIPER_ALL_POSITIONS &&
       (param.interval >= program.num_intervals ||
        !inside(param.first, param.elements, intervals[param.interval].global))) {

@@ -72,7 +72,8 @@ struct StepRecord {
   std::span<const std::vector<double>> microbatch_sums;  // per loss, as reported
   std::optional<double> gradient_norm;                   // before clipping
   double learning_rate = 0;
-  double seconds = 0;  // since the step before ended
+  bool skipped = false;  // by `skip_step`: no parameter changed
+  double seconds = 0;    // since the step before ended
   Throughput throughput = {};
 };
 
@@ -81,7 +82,7 @@ struct StepRecord {
 using OnStep = std::function<std::optional<Failure>(const StepRecord&)>;
 
 /// The tensor of a parameter.
-enum class ParamTensor : std::uint8_t { values, gradient, slot0, slot1, slot2 };
+enum class ParamTensor : std::uint8_t { values, gradient, slot0, slot1, slot2, slot3 };
 
 struct ParameterValues {
   std::string name;

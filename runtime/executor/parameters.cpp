@@ -16,9 +16,10 @@ std::optional<ParameterValues> collect_parameter(std::span<const PiperJobRank> r
     for (std::uint32_t p = 0; p < program.num_params; ++p) {
       const PiperParam& param = program.params[p];
       if (!param.counted || name != param.name) continue;
-      static_assert(PIPER_MAX_SLOTS == 3);
-      const std::uint64_t offsets[] = {param.offset, param.grad_offset, param.slot_offsets[0],
-                                       param.slot_offsets[1], param.slot_offsets[2]};
+      static_assert(PIPER_MAX_SLOTS == 4);
+      const std::uint64_t offsets[] = {param.offset,          param.grad_offset,
+                                       param.slot_offsets[0], param.slot_offsets[1],
+                                       param.slot_offsets[2], param.slot_offsets[3]};
       const std::uint64_t offset = offsets[static_cast<std::size_t>(part)];
       if (offset == PIPER_NO_OFFSET) return std::nullopt;
       if (!out)
@@ -26,8 +27,8 @@ std::optional<ParameterValues> collect_parameter(std::span<const PiperJobRank> r
                               {param.dims, param.dims + param.num_dims},
                               std::vector<double>(param.elements)};
       constexpr PiperSharded kWhat[] = {PIPER_SHARDED_PARAMETERS, PIPER_SHARDED_GRADIENTS,
-                                        PIPER_SHARDED_OPTIMIZER, PIPER_SHARDED_OPTIMIZER,
-                                        PIPER_SHARDED_OPTIMIZER};
+                                        PIPER_SHARDED_OPTIMIZER,  PIPER_SHARDED_OPTIMIZER,
+                                        PIPER_SHARDED_OPTIMIZER,  PIPER_SHARDED_OPTIMIZER};
       const Elements here =
           elements_here(param, kWhat[static_cast<std::size_t>(part)], ranks[r].intervals);
       if (here.first < here.end) {

@@ -1,6 +1,7 @@
 #include "runtime/executor/step_reports.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "runtime/device/state.h"
@@ -49,6 +50,24 @@ double StepReports::counted_beside_data(const PiperLoss& loss) {
   return static_cast<double>(counted) * static_cast<double>(filled);
 }
 
+/// A step that was not skipped has finite losses. A process that does not know the norm leaves the
+/// judgement to the one that does.
+void StepReports::refuse_non_finite() {
+  if (record_.skipped || failure_ || !record_.gradient_norm) return;
+  for (std::uint32_t loss = 0; loss < job_.num_losses; ++loss) {
+    double sum = 0;
+    for (const double value : sums_[loss]) sum += value;
+    if (std::isfinite(sum)) continue;
+    failure_ =
+        Failure{.code = kNonFinite,
+                .message = "the loss `" + std::string(job_.losses[loss].name) + "` is " +
+                           (std::isnan(sum) ? "nan" : "infinite") + " at step `" +
+                           std::to_string(record_.step + 1) + "`, and the gradient norm is finite"};
+    failure_->step = record_.step;
+    return;
+  }
+}
+
 const StepRecord& StepReports::take(std::uint64_t step, std::span<const ReportSlots* const> ranks) {
   const PiperJob& job = job_;
   const std::uint64_t slot = step % kReportSlots;
@@ -84,8 +103,11 @@ const StepRecord& StepReports::take(std::uint64_t step, std::span<const ReportSl
     record_.gradient_norm = rank->norms[slot];
     break;
   }
+  record_.skipped = record_.phase == Phase::training && job.optimizer.skips != 0 &&
+                    record_.gradient_norm && !(*record_.gradient_norm <= job.optimizer.skip_above);
   record_.loss = 0;
   for (const double loss : losses_) record_.loss += loss;
+  if (job.optimizer.skips != 0 && record_.phase == Phase::training) refuse_non_finite();
   record_.losses = losses_;
   record_.counts = counts_;
   record_.microbatch_sums = sums_;

@@ -25,6 +25,7 @@ class StepReports {
  private:
   double elements_that_count(std::uint32_t loss) const;
   double counted_beside_data(const PiperLoss& loss);
+  void refuse_non_finite();
 
   const PiperJob& job_;
   const std::uint64_t first_step_;

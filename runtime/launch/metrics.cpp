@@ -79,6 +79,7 @@ std::string metrics_json(const StepRecord& step, std::span<const std::string> lo
     out += ",\"lr\":";
     append_json_number(out, step.learning_rate);
   }
+  if (step.skipped) out += ",\"skipped\":true";
   out += ",\"seconds\":";
   append_json_number(out, step.seconds);
   out += ",\"" + step.throughput.unit() + "_per_second\":";
@@ -123,7 +124,8 @@ std::string ProgressLine::text(const StepRecord& step, double per_second, const 
   std::snprintf(number, sizeof(number), "loss %.4f", step.loss);
   fields.push_back({number, 6});
   if (step.gradient_norm) {
-    std::snprintf(number, sizeof(number), "norm %.3g", *step.gradient_norm);
+    std::snprintf(number, sizeof(number), step.skipped ? "norm %.3g, skipped" : "norm %.3g",
+                  *step.gradient_norm);
     fields.push_back({number, 3});
   }
   if (step.phase == Phase::training) {

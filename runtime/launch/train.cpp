@@ -77,6 +77,7 @@ class Training {
           executor_.state_memory(),
           CheckpointOptions{.out_folder = options_.checkpoint_folder,
                             .keep = job_.checkpoint_keep,
+                            .best = job_.checkpoint_best != 0,
                             .run = facts_of(executor_.state_memory(), executor_.data_identity()),
                             .further_updates = job_.optimizer.further_updates});
     return options_.out_folder.empty() ? std::nullopt : open_logs();
@@ -129,13 +130,21 @@ class Training {
       result_.ended = run.ended;
       if (keep(run.failure)) return;
       if (run.ended == Ended::stopped || step == end_) return;
-      if (multiple_of(step, job_.checkpoint_every) && keep(save())) return;
+      if (multiple_of(step, job_.checkpoint_every)) {
+        // The best checkpoint is known when it is written.
+        const auto loss = keeps_best() ? evaluate() : std::nullopt;
+        if (result_.failure || keep(save(loss))) return;
+        if (keeps_best()) continue;
+      }
       if (multiple_of(step, evaluate_every())) evaluate();
     }
   }
 
   static bool multiple_of(std::uint64_t step, std::uint64_t every) {
     return every != 0 && step % every == 0;
+  }
+  bool keeps_best() const {
+    return writer_ && job_.checkpoint_best != 0 && executor_.evaluation_steps() > 0;
   }
   std::uint64_t evaluate_every() const {
     return executor_.evaluation_steps() > 0 ? job_.evaluate_every : 0;
@@ -145,23 +154,24 @@ class Training {
   void end() {
     // A run of no step keeps what it would begin with.
     const bool is_new = executor_.next_step() > first_ || (first_ == end_ && !options_.resumed);
-    if (is_new && keep(save())) return;
     result_.trained = result_.ended == Ended::finished;
-    if (result_.trained && executor_.evaluation_steps() > 0) {
-      if (const auto loss = evaluate()) result_.held_out_loss = loss;
-    }
+    const bool evaluates = result_.trained && executor_.evaluation_steps() > 0;
+    if (evaluates && keeps_best()) result_.held_out_loss = evaluate();
+    if (result_.failure || (is_new && keep(save(result_.held_out_loss)))) return;
+    if (evaluates && !keeps_best()) result_.held_out_loss = evaluate();
     if (writer_ && !result_.failure) keep(writer_->finish());
   }
 
-  std::optional<Failure> save() {
+  std::optional<Failure> save(std::optional<double> held_out_loss = {}) {
     if (!writer_) return std::nullopt;
     const std::uint64_t step = executor_.next_step();
-    if (auto failure = writer_->save(step)) return failure;
+    if (auto failure = writer_->save(step, held_out_loss)) return failure;
     result_.checkpoint = writer_->folder(step);
     return std::nullopt;
   }
 
   std::optional<Failure> take_step(const StepRecord& record, std::uint64_t before) {
+    if (record.skipped) ++result_.skipped;
     if (!result_.first_loss) result_.first_loss = record.loss;
     result_.last_loss = record.loss;
     result_.seconds += record.seconds;

@@ -48,10 +48,11 @@ struct TrainResult {
   // Mean over the held-out data; none without it, or when training did not finish.
   std::optional<double> held_out_loss = {};
   std::vector<HeldOutLoss> held_out_losses = {};  // of all evaluations
+  std::uint64_t skipped = 0;                      // steps that `skip_step` left out
   // All steps of training have ended; a failure is then one of the held-out data.
   bool trained = false;
-  double seconds = 0;          // of training
-  Throughput throughput = {};  // over all of training
+  double seconds = 0;           // of training
+  Throughput throughput = {};   // over all of training
   std::string checkpoint = {};  // the folder of the last one; empty: none was written
 };
 

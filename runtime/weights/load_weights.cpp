@@ -60,6 +60,9 @@ class LocalRanges {
     // The parameter beside its master weights is their rounded value.
     if (master_offset(param) != PIPER_NO_OFFSET)
       add(param, {param.offset, false, param.dtype, PIPER_SHARDED_PARAMETERS}, rank, intervals);
+    if (const PartMemory average = part_memory(param, StatePart::average);
+        average.offset != PIPER_NO_OFFSET)
+      add(param, average, rank, intervals);
   }
 
   void add(const PiperParam& param, const PartMemory& memory, std::size_t rank,

@@ -34,15 +34,18 @@ std::optional<Failure> read_ranges(const StateMemory& memory, const std::vector<
 
 }  // namespace
 
-std::vector<StoredWeight> weights_of(const Checkpoint& checkpoint) {
+std::vector<StoredWeight> weights_of(const Checkpoint& checkpoint, bool averages) {
   std::vector<StoredWeight> weights;
   for (const auto& [key, tensor] : checkpoint.tensors()) {
     if (!Checkpoint::is_weight(key)) continue;
-    const Checkpoint::Tensor* const stored = &tensor;
+    const auto average = checkpoint.tensors().find(std::string(kAverageKey) + key);
+    // A frozen parameter has no average, and is its own.
+    const bool takes_average = averages && average != checkpoint.tensors().end();
+    const Checkpoint::Tensor* const stored = takes_average ? &average->second : &tensor;
     weights.push_back(
         {key,
-         tensor.stored.dims,
-         {tensor.stored.type, 0,
+         stored->stored.dims,
+         {stored->stored.type, 0,
           [&checkpoint, stored](std::uint64_t position, std::uint64_t bytes, void* to) {
             return checkpoint.read(*stored, position, bytes, to);
           }}});

@@ -17,9 +17,9 @@ struct StoredWeight {
   ElementSource source;  // all its elements, row-major
 };
 
-/// The weights of a checkpoint, sorted by name. Their bytes are read without their checksums:
+/// The weights of a checkpoint, or their moving averages where they have some, sorted by name. Their bytes are read without their checksums:
 /// Checkpoint::verify_weights comes first. The checkpoint must outlive them.
-std::vector<StoredWeight> weights_of(const Checkpoint& checkpoint);
+std::vector<StoredWeight> weights_of(const Checkpoint& checkpoint, bool averages = false);
 
 /// The parameters of ranks that are all local, sorted by name; unrounded where there are master
 /// weights. The owner of the memory must outlive them.

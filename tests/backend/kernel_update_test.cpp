@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "backend/kernel/evaluate.h"
 #include "backend/kernel/update_body.h"
@@ -21,8 +22,10 @@ using tensor::ValueId;
 
 /// Runs a body whose ports are all f64; outputs in place of inputs are read from there.
 std::vector<std::vector<double>> run(const dag::Body& body, const std::vector<int>& in_place,
-                                     std::vector<std::vector<double>> inputs) {
-  const auto kernels = build_kernels(body, backend::Target::cpu, in_place);
+                                     std::vector<std::vector<double>> inputs,
+                                     std::optional<backend::KernelBody> given = {}) {
+  const backend::KernelBody kernels =
+      given ? *given : build_kernels(body, backend::Target::cpu, in_place);
   std::vector<std::vector<double>> outputs;
   std::vector<void*> operands;
   for (auto& input : inputs) operands.push_back(input.data());
@@ -113,6 +116,116 @@ TEST(KernelUpdate, Sgd) {
   }
 }
 
+/// A rule with factors that change inside of the bucket, both at the same elements or not.
+backend::UpdateRule tuned_rule(Optimizer::Kind kind, bool alike = true) {
+  Optimizer optimizer;
+  optimizer.kind = kind;
+  optimizer.momentum = kind == Optimizer::Kind::sgd ? 0.9 : 0;
+  optimizer.weight_decay = 0.1;
+  backend::UpdateRule rule(optimizer);
+  rule.rates = tensor::Pieces{{64, 512, 1003}, {0.5, 2, 0}};
+  rule.decays =
+      alike ? tensor::Pieces{{64, 512, 1003}, {1, 0.5, 0}} : tensor::Pieces{{512, 1003}, {1, 0}};
+  return rule;
+}
+
+double factor_at(const tensor::Pieces& pieces, std::size_t i) {
+  std::size_t piece = 0;
+  while (static_cast<std::int64_t>(i) >= pieces.ends[piece]) ++piece;
+  return pieces.numbers[piece];
+}
+
+/// Each element has its own learning rate and weight decay, in one nest.
+TEST(KernelUpdate, FactorsOfElements) {
+  Context context;
+  const auto p = numbers(kCount, -1, 0.1), g = numbers(kCount, 0.7, -0.05),
+             m = numbers(kCount, 0.2, 0.01), v = numbers(kCount, 0.3, 0.02);
+  const double bias1 = 1 - std::pow(0.9, 3), bias2 = 1 - std::pow(0.999, 3);
+  for (const Optimizer::Kind kind : {Optimizer::Kind::sgd, Optimizer::Kind::adamw}) {
+    const bool adamw = kind == Optimizer::Kind::adamw;
+    const backend::UpdateRule rule = tuned_rule(kind);
+    const auto update = backend::update_body(context, rule, DType::f64, kCount);
+    EXPECT_EQ(
+        backend::kernel_stats(build_kernels(update.body, backend::Target::cpu, update.in_place))
+            .kernels,
+        1);
+    std::vector<std::vector<double>> inputs = {p, g, {0.01}, {1.0}, m};
+    if (adamw) inputs.insert(inputs.end(), {v, {bias1}, {bias2}});
+    const auto out = run(update.body, update.in_place, inputs);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      const double rate = 0.01 * factor_at(*rule.rates, i),
+                   decay = 0.1 * factor_at(*rule.decays, i);
+      const double m2 = adamw ? 0.9 * m[i] + 0.1 * g[i] : 0.9 * m[i] + g[i] + decay * p[i],
+                   v2 = 0.999 * v[i] + 0.001 * g[i] * g[i];
+      const double p2 =
+          adamw ? p[i] * (1 - rate * decay) - rate * (m2 / bias1) / (std::sqrt(v2 / bias2) + 1e-8)
+                : p[i] - rate * m2;
+      ASSERT_NEAR(out[0][i], p2, 1e-13) << i;
+      ASSERT_NEAR(out[1][i], m2, 1e-14) << i;
+    }
+  }
+}
+
+TEST(KernelUpdate, MovingAverage) {
+  Context context;
+  Optimizer optimizer;
+  optimizer.kind = Optimizer::Kind::sgd;
+  backend::UpdateRule rule(optimizer);
+  rule.ema = 0.75;
+  const auto update = backend::update_body(context, rule, DType::f64, kCount);
+  const auto p = numbers(kCount, -1, 0.1), g = numbers(kCount, 0.7, -0.05),
+             average = numbers(kCount, 0.2, 0.01);
+  const auto out = run(update.body, update.in_place, {p, g, {0.1}, {1.0}, average});
+  for (std::size_t i = 0; i < kCount; ++i) {
+    const double p2 = p[i] - 0.1 * g[i];
+    ASSERT_NEAR(out[0][i], p2, 1e-14);
+    ASSERT_NEAR(out[1][i], 0.75 * average[i] + 0.25 * p2, 1e-14);
+  }
+}
+
+/// A negative factor keeps the parameter and its state, whatever the gradient is.
+TEST(KernelUpdate, SkippedSteps) {
+  Context context;
+  backend::UpdateRule rule = tuned_rule(Optimizer::Kind::adamw);
+  rule.ema = 0.75;
+  rule.skips = true;
+  const auto update = backend::update_body(context, rule, DType::f64, kCount);
+  const auto p = numbers(kCount, -1, 0.1), m = numbers(kCount, 0.2, 0.01),
+             v = numbers(kCount, 0.3, 0.02), average = numbers(kCount, 0.4, 0.01);
+  for (const double gradient : {0.5, std::numeric_limits<double>::infinity(), double{NAN}}) {
+    const std::vector<double> g(kCount, gradient);
+    const auto out =
+        run(update.body, update.in_place, {p, g, {0.01}, {-1.0}, m, v, average, {0.3}, {0.4}},
+            backend::update_kernels(update));
+    EXPECT_EQ(out[0], p);
+    EXPECT_EQ(out[1], m);
+    EXPECT_EQ(out[2], v);
+    EXPECT_EQ(out[3], average);
+  }
+  const std::vector<double> g(kCount, 0.5);
+  const auto taken =
+      run(update.body, update.in_place, {p, g, {0.01}, {1.0}, m, v, average, {0.3}, {0.4}},
+          backend::update_kernels(update));
+  EXPECT_NE(taken[0], p);
+  EXPECT_NE(taken[3], average);
+}
+
+TEST(KernelUpdate, FactorOfASkippedStep) {
+  Context context;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  struct Row {
+    double square;
+    std::optional<double> clip;
+    double factor;
+  };
+  for (const Row& row : {Row{99, {}, 1}, Row{100, {}, 1}, Row{101, {}, -1}, Row{101, 1.0, -1},
+                         Row{64, 4.0, 4.0 / (8 + 1e-6)}, Row{kInfinity, {}, -1},
+                         Row{kInfinity, 1.0, -1}, Row{double{NAN}, {}, -1}}) {
+    const auto out = run(backend::norm_body(context, 1, row.clip, 10.0), {}, {{row.square}});
+    EXPECT_NEAR(out[1][0], row.factor, 1e-13) << row.square;
+  }
+}
+
 TEST(KernelUpdate, NormAndFactor) {
   Context context;
   const std::vector<std::int64_t> elements = {100, 1, 37};
@@ -155,6 +268,21 @@ TEST_P(KernelUpdateOn, EvaluatorEqualsGeneratedCode) {
       const auto in_place = update.in_place;
       runs.add("update", std::move(update.body), inputs, {}, dtype == DType::f64 ? 1e-12 : 1e-5,
                in_place);
+    }
+    for (const auto& [kind, alike] : {std::pair{Optimizer::Kind::sgd, true},
+                                      {Optimizer::Kind::adamw, true},
+                                      {Optimizer::Kind::adamw, false}}) {
+      backend::UpdateRule rule = tuned_rule(kind, alike);
+      rule.ema = 0.9;
+      auto update = backend::update_body(context, rule, dtype, kCount);
+      std::vector<Array> inputs;
+      for (const auto& port : update.body.inputs) {
+        inputs.push_back(random_array(update.body.graph.type(port.value), random));
+        for (double& number : inputs.back().data) number = std::fabs(static_cast<float>(number));
+      }
+      const auto in_place = update.in_place;
+      runs.add("tuned_update", std::move(update.body), inputs, {},
+               dtype == DType::f64 ? 1e-12 : 1e-5, in_place);
     }
     const std::vector<std::int64_t> elements = {33, 2, 300};
     auto squares = backend::sum_squares_body(context, dtype, elements);

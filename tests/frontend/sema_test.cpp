@@ -280,8 +280,8 @@ TEST(SemaHints, ASettingThatIsCutShort) {
         std::pair{"check", "did you mean `checkpoint`?"},
         std::pair{"evaluat", "did you mean `evaluate`?"},
         std::pair{"d",
-                  "it has `checkpoint`, `data`, `device`, `dtype`, `evaluate`, `held_out`, `init`, "
-                  "`optim`, `seed`, `steps`"}}) {
+                  "it has `checkpoint`, `data`, `device`, `dtype`, `ema`, `evaluate`, `held_out`, "
+                  "`init`, `optim`, `seed`, `skip_step`, `steps`"}}) {
     Analysed analysed(
         "use std.models.mlp\nmesh m(p: 1)\ntrain t = mlp(layers: 1, features: 2, hidden: 2, classes: 2) on m {\n    " +
             std::string(word) + ": 3\n}\n",

@@ -18,9 +18,11 @@ train "a train" loc("t.pipe":1:1-1:6) {
   seed 9223372036854775807
   data tokens("corpus \"x\"\n.bin", batch: 32, seq: 128, dtype: u16, sampling: replacement) loc("t.pipe":2:1-2:6)
   held_out synthetic(classes: 10, batch: 4, seq: 8, batches: 3)
-  optim sgd(lr: linear(0.1, warmup: 3, floor: 1e-05), momentum: 0.9, weight_decay: 0, clip: 1.5)
-  checkpoint every 1125899906842624 keep 2147483647 loc("t.pipe":2:8-2:9)
+  optim sgd(lr: linear(0.1, warmup: 3, floor: 1e-05), momentum: 0.9, weight_decay: 0, decay: matrices, clip: 1.5)
+  checkpoint every 1125899906842624 keep 2147483647 best loc("t.pipe":2:8-2:9)
   evaluate every 50 loc("t.pipe":2:10-2:11)
+  ema 0.999 loc("t.pipe":2:14-2:15)
+  skip_step norm > 10 loc("t.pipe":2:16-2:17)
   init weights("a \"file\"\n.safetensors", names: mine, missing: init) loc("t.pipe":2:12-2:13)
 }
 mesh cluster(pp: 2, dp: 2)
@@ -39,6 +41,8 @@ directives {
   recompute stage[0]
   freeze stage[1], "split"[0] "order"[1]
   offload "model" "in"[0] with window: 2
+  tune stage[0], "tune"[1] with rate: 0.5, decay: 0
+  tune model with rate: 1e-05
   require bubble <= 0.25 else "too idle" loc("t.pipe":5:1-5:6)
   require peak_memory < 8589934592
   order {
@@ -66,7 +70,7 @@ TEST(DirectiveText, EveryKindReadsBack) {
   std::vector<directive::Directive> directives;
   const std::optional<dag::Dag> dag = dag::parse(file, context, sink, &directives);
   ASSERT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
-  EXPECT_EQ(directives.size(), 17u);
+  EXPECT_EQ(directives.size(), 19u);
   EXPECT_EQ(dag->settings.seed, 9223372036854775807u);
   EXPECT_EQ(print(*dag, directives), kText);
 }

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "backend/reference/sequential_run.h"
+#include "ir/dag/bucket_layout.h"
 #include "ir/verify/verify.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/checkpoint_writer.h"
@@ -39,6 +40,15 @@ bool is_frozen(const dag::Dag& dag, const std::string& name) {
   return std::any_of(dag.params.begin(), dag.params.end(), [&](const tensor::Param& param) {
     return param.frozen && dag.context->text(param.name) == name;
   });
+}
+
+/// The moving average of a trained parameter; nothing without one.
+std::optional<runtime::ParameterValues> average_of(const dag::Dag& dag, const std::string& name,
+                                                   const runtime::Executor& executor) {
+  const std::uint32_t slot = dag::average_slot(dag.settings);
+  if (slot == 0 || is_frozen(dag, name)) return std::nullopt;
+  const auto first = static_cast<std::uint32_t>(runtime::ParamTensor::slot0);
+  return executor.read_parameter(name, static_cast<runtime::ParamTensor>(first + slot - 1));
 }
 
 // ---- checkpoints
@@ -238,6 +248,8 @@ LawRun LawProgram::run(const LawRunOptions& options) {
       EXPECT_TRUE(values && gradient.has_value() != is_frozen(*dag_, name)) << name;
       if (gradient) result.gradients[name].push_back(std::move(gradient->values));
       if (values) result.parameters[name].push_back(std::move(values->values));
+      if (auto average = average_of(*dag_, name, *executor))
+        result.averages[name].push_back(std::move(average->values));
     }
   }
   if (options.held_out_steps != 0) {
@@ -307,6 +319,8 @@ LawRun LawProgram::run_sequential(runtime::Math math) {
       if (result.parameters[name].size() > static_cast<std::size_t>(step)) continue;
       if (!is_frozen(*dag_, name)) result.gradients[name].push_back(run.gradient(name));
       result.parameters[name].push_back(run.values(name));
+      if (auto average = run.average(name); !average.empty() && !is_frozen(*dag_, name))
+        result.averages[name].push_back(std::move(average));
     }
   }
   return result;
@@ -362,10 +376,16 @@ void for_each_law(int count, const RandomProgramOptions& options,
 
 LawProgram DrawnLaw::unsplit() {
   tensor::Graph model = drawn.model;
-  // Which weights a line freezes may depend on stages, which one device does not have.
-  for (std::size_t p = 0; p < model.params.size(); ++p)
-    model.params[p].frozen = program.dag().params[p].frozen;
-  return LawProgram(context, std::move(model), one_device(context, drawn.strategy));
+  // Which weights a line freezes or tunes may depend on stages, which one device does not have.
+  for (std::size_t p = 0; p < model.params.size(); ++p) {
+    const tensor::Param& param = program.dag().params[p];
+    model.params[p].frozen = param.frozen;
+    model.params[p].rate = param.rate;
+    model.params[p].decay = param.decay;
+  }
+  directive::Strategy single = one_device(context, drawn.strategy);
+  if (single.settings.optimizer) single.settings.optimizer->decay = directive::Decay::all;
+  return LawProgram(context, std::move(model), std::move(single));
 }
 
 LawRun without_steps(LawRun run, int steps) {
@@ -375,7 +395,7 @@ LawRun without_steps(LawRun run, int steps) {
   shorten(run.losses);
   shorten(run.norms);
   shorten(run.sums);
-  for (auto* const tensors : {&run.gradients, &run.parameters}) {
+  for (auto* const tensors : {&run.gradients, &run.parameters, &run.averages}) {
     for (auto& [name, values] : *tensors) shorten(values);
   }
   return run;
@@ -388,6 +408,9 @@ std::string first_bit_difference(const LawRun& a, const LawRun& b) {
   if (const std::string found = compare(a.gradients, b.gradients, "gradient", same_bits);
       !found.empty())
     return found;
+  if (const std::string averages = compare(a.averages, b.averages, "average", same_bits);
+      !averages.empty())
+    return averages;
   return compare(a.parameters, b.parameters, "value", same_bits);
 }
 
@@ -406,6 +429,9 @@ std::string first_difference(const LawRun& a, const LawRun& b, double bound) {
   }
   if (const std::string found = compare(a.gradients, b.gradients, "gradient", same); !found.empty())
     return found;
+  if (const std::string averages = compare(a.averages, b.averages, "average", same);
+      !averages.empty())
+    return averages;
   return compare(a.parameters, b.parameters, "value", same);
 }
 

@@ -38,7 +38,8 @@ struct LawRun {
   double held_out_loss = 0;  // over all of them
   // Per step the microbatch sums of all losses.
   std::vector<std::vector<double>> sums;
-  std::map<std::string, std::vector<std::vector<double>>> gradients, parameters;
+  // averages: with `ema`, of trained parameters.
+  std::map<std::string, std::vector<std::vector<double>>> gradients, parameters, averages;
   // Parameters before the first step.
   std::map<std::string, std::vector<double>> initial;
   std::string checkpoint;  // the folder of the one that was written

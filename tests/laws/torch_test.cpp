@@ -5,8 +5,10 @@
 
 #include <thread>
 
+#include "runtime/device/state.h"
 #include "tests/laws/law_runs.h"
 #include "tests/ops/torch_oracle.h"
+#include "tests/ops/torch_updates.h"
 #include "tests/support/random_programs.h"
 #include "tests/support/temporary_folder.h"
 
@@ -68,6 +70,41 @@ TEST(TorchLaws, GradientsOfRandomProgramsAreThoseOfAutograd) {
       if (law.program.dag().params[p].frozen) continue;
       expected.gradients[name] = expected.parameters[name] = {theirs.gradients[p].data};
       ours.gradients[name] = ours.parameters[name] = {run.gradients.at(name).front()};
+    }
+    EXPECT_EQ(first_difference(ours, expected, 1e-10), "");
+  });
+}
+
+/// Parameters and moving averages after each step are those of LibTorch's optimizers with a group per
+/// parameter, from the same gradients.
+TEST(TorchLaws, UpdatesOfRandomProgramsAreThoseOfItsOptimizers) {
+  for_each_law(60, {}, [](DrawnLaw& law, Random&) {
+    const LawRun run = law.program.run({});
+    const dag::Dag& dag = law.program.dag();
+    const directive::Settings& settings = dag.settings;
+    const auto job = law.program.make_job({});
+    ASSERT_TRUE(job && !run.losses.empty());
+    std::vector<double> rates;
+    for (std::size_t step = 0; step < run.losses.size(); ++step)
+      rates.push_back(runtime::scalars_of_step(job->tables().optimizer, step).learning_rate);
+    std::vector<TorchGroup> groups;
+    std::vector<std::string> names;
+    for (const tensor::Param& param : dag.params) {
+      if (param.frozen) continue;
+      names.emplace_back(law.context.text(param.name));
+      groups.push_back(
+          {run.initial.at(names.back()), run.gradients.at(names.back()), param.rate, param.decay});
+    }
+    const TorchUpdates theirs =
+        torch_updates(*settings.optimizer, rates, settings.ema, settings.skip_above, groups);
+    LawRun ours, expected;
+    ours.losses = expected.losses = {0};
+    for (std::size_t g = 0; g < names.size(); ++g) {
+      ours.parameters[names[g]] = run.parameters.at(names[g]);
+      expected.parameters[names[g]] = theirs.parameters[g];
+      if (!settings.ema) continue;
+      ours.averages[names[g]] = run.averages.at(names[g]);
+      expected.averages[names[g]] = theirs.averages[g];
     }
     EXPECT_EQ(first_difference(ours, expected, 1e-10), "");
   });

@@ -45,7 +45,7 @@ TEST(Arguments, BuiltinsAndDirectivesAreExplained) {
       {"hover", "cl^ip", "clip: float = none"},
       {"hover", "ada^mw", "decoupled weight decay"},
       {"hover", "check^point:", "how often weights and optimizer state are written"},
-      {"hover", "ev^ery(2", "every(steps: int, keep: int = none) -> every"},
+      {"hover", "ev^ery(2", "every(steps: int, keep: int = none, best: bool = false) -> every"},
       {"hover", "ke^ep: 4", "how many checkpoints are kept"},
       {"hover", "in^it: weights", "the first values of parameters"},
       {"hover", "wei^ghts(",

@@ -169,6 +169,13 @@ std::vector<at::Tensor> forward(Op op, const std::vector<Named>& in,
     case Op::iota:
       return {at::arange(attrs.shape.elements(), scalar_type(attrs.shape.dtype)) * attrs.scalar +
               attrs.scalar2};
+    case Op::piecewise: {
+      const auto& [ends, numbers] = attrs.pieces;
+      const at::Tensor piece =
+          at::bucketize(at::arange(attrs.shape.elements(), at::kLong), at::tensor(ends),
+                        /*out_int32=*/false, /*right=*/true);
+      return {at::tensor(numbers, scalar_type(attrs.shape.dtype)).index_select(0, piece)};
+    }
     case Op::slice: return {at::slice(raw(0), dim(), attrs.from, attrs.from + attrs.extent)};
     case Op::pad: {
       const std::int64_t behind = attrs.extent - attrs.from - raw(0).size(dim());

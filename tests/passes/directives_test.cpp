@@ -45,6 +45,9 @@ StrategyBuilder& recompute(StrategyBuilder& build, directive::Selector target) {
 StrategyBuilder& freeze(StrategyBuilder& build, directive::Selector target) {
   return build.add(directive::Freeze{{std::move(target)}, build.next_line()});
 }
+StrategyBuilder& tune(StrategyBuilder& build, directive::Selector target, double rate) {
+  return build.add(directive::Tune{{std::move(target)}, rate, {}, build.next_line()});
+}
 directive::Selector part(directive::Selector selector, directive::CommClass part) {
   selector.part = part;
   return selector;
@@ -276,6 +279,22 @@ const Refusal kRefusals[] = {
      [](StrategyBuilder& b) { freeze(b.line(2, 2), b.selector({{"layer", 0}}, Pass::BW)); }},
     {"frozen_unknown", Code::unknown_region, mlp,
      [](StrategyBuilder& b) { freeze(b.line(2, 2), b.selector({{"laier", 0}})); }},
+    {"tuned_without_weights", Code::nothing_to_tune, tied_towers,
+     [](StrategyBuilder& b) { tune(b, b.selector({{"join", 0}}), 0.5); }},
+    {"tuned_and_frozen", Code::nothing_to_tune, mlp,
+     [](StrategyBuilder& b) {
+       tune(freeze(b, b.selector({{"layer", 0}})), b.selector({{"layer", 0}}), 0.5);
+     }},
+    {"tuned_twice", Code::tuned_twice, mlp,
+     [](StrategyBuilder& b) {
+       tune(tune(b, b.selector({{"layer", 0}}), 0.5), b.selector({}), 0.25);
+     }},
+    {"tuned_microbatch", Code::selector_not_allowed, mlp,
+     [](StrategyBuilder& b) { tune(b.line(2, 2), b.selector({{"layer", 0}, {"mb", 0}}), 0.5); }},
+    {"tuned_unknown", Code::unknown_region, mlp,
+     [](StrategyBuilder& b) { tune(b.line(2, 2), b.selector({{"laier", 0}}), 0.5); }},
+    {"tuned_below_zero", Code::setting_out_of_range, mlp,
+     [](StrategyBuilder& b) { tune(b, b.selector({{"layer", 0}}), -0.5); }},
     {"norm_over_unlike_sets", Code::sets_do_not_gather, tasks,
      [](StrategyBuilder& b) { b.place({{"first", 0}}, {{"pp", 0}}).place({{"second", 0}}, {}); }},
 };

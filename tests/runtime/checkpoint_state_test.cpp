@@ -84,7 +84,7 @@ TEST(CheckpointState, WrittenRangesCoverEveryElementOnce) {
       ASSERT_EQ(position, tensor.elements()) << tensor.stored.name;
     }
     std::size_t expected = 0;
-    for (const StateParam& param : model) expected += 1 + param.slots;
+    for (const StateParam& param : model) expected += 1 + param.slots + (param.average ? 1 : 0);
     ASSERT_EQ(tensors, expected);
   });
 }

@@ -91,6 +91,16 @@ TEST(CheckpointFolders, OldOnesAreRemoved) {
   }
 }
 
+TEST(CheckpointFolders, TheBestOneIsLeftBesideTheNewest) {
+  for (const auto& [best, left] :
+       {std::pair<std::uint64_t, Steps>{8, {8, 11}}, {10, {10, 11}}, {11, {11}}, {7, {11}}}) {
+    const TemporaryFolder folder;
+    for (const char* name : {"step-9", "step-10", "step-8", "step-11"}) add_complete(folder, name);
+    ASSERT_FALSE(remove_old_checkpoints(folder.path(), 1, best)) << best;
+    EXPECT_EQ(complete_steps(folder.path()), left) << best;
+  }
+}
+
 TEST(CheckpointFolders, LaterOnesAreMovedAside) {
   struct Row {
     std::optional<std::uint64_t> after;

@@ -5,10 +5,12 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <new>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 #include "runtime/dtypes.h"
 #include "runtime/executor/check_tables.h"
@@ -201,6 +203,56 @@ TEST(FailingRun, TheHintFitsTheTrain) {
   for (const bool clips : {false, true})
     EXPECT_EQ(hint(0, clips),
               "no update has been made yet: check the data and the initial weights");
+}
+
+/// A job whose rank 0 reports `norm(step)`, and whose rank 1 ends each step with the loss `loss(step)`.
+struct ReportingJob {
+  ReportingJob(const std::function<double(std::uint64_t)>& norm,
+               const std::function<double(std::uint64_t)>& loss)
+      : job(2) {
+    add_pipeline(job);
+    const auto report = [](std::uint32_t subject, std::function<double(std::uint64_t)> number) {
+      return [=](Step& at) {
+        const double value = number(at.rank->step);
+        at.api->report(at.rank, subject, &value, 1);
+        return 0;
+      };
+    };
+    job.rank(0).compute("norm", {}, report(PIPER_NORM, norm));
+    job.rank(1).compute("loss", {}, report(0, loss));
+    job.tables().optimizer.skips = 1;
+    job.tables().optimizer.skip_above = 10;
+  }
+  HandJob job;
+};
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+/// With `skip_step` such steps are marked, and the run goes on; the loss of a skipped step may be no
+/// number.
+TEST(FailingRun, StepsAreSkippedInstead) {
+  const double norms[] = {1, 10, 11, kInfinite, kNan, 2}, losses[] = {1, 1, 1, kNan, kInfinite, 1};
+  ReportingJob reporting([&](std::uint64_t step) { return norms[step]; },
+                         [&](std::uint64_t step) { return losses[step]; });
+  std::vector<bool> skipped;
+  const RunResult result =
+      create(reporting.job.finish())->run(Phase::training, 6, [&](const StepRecord& record) {
+        skipped.push_back(record.skipped);
+        return std::nullopt;
+      });
+  EXPECT_EQ(result.ended, Ended::finished) << (result.failure ? describe(*result.failure) : "");
+  EXPECT_EQ(skipped, (std::vector<bool>{false, false, true, true, true, false}));
+}
+
+TEST(FailingRun, ALossIsNotFiniteAndTheNormIs) {
+  ReportingJob reporting([](std::uint64_t) { return 1.0; },
+                         [](std::uint64_t step) { return step == 3 ? kNan : 1.0; });
+  const RunResult result = create(reporting.job.finish())->run(Phase::training, 10);
+  ASSERT_TRUE(result.failure);
+  EXPECT_EQ(result.failure->code, kNonFinite);
+  EXPECT_EQ(result.failure->message,
+            "the loss `square` is nan at step `4`, and the gradient norm is finite");
 }
 
 TEST(FailingRun, AReportDoesNotFit) {

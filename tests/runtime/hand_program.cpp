@@ -64,22 +64,24 @@ PiperParam& HandProgram::param(const std::string& name, std::uint64_t offset,
                                PiperInitKind init, double scale) {
   param_names_.push_back(name);
   dims_.push_back(static_cast<std::int64_t>(elements));
-  params_.push_back({.name = param_names_.back().c_str(),
-                     .offset = offset,
-                     .grad_offset = gradient,
-                     .slot_offsets = {PIPER_NO_OFFSET, PIPER_NO_OFFSET, PIPER_NO_OFFSET},
-                     .slots_on_host = 0,
-                     .elements = elements,
-                     .dtype = dtype,
-                     .sum_dtype = dtype,
-                     .init = static_cast<std::uint32_t>(init),
-                     .scale = scale,
-                     .counted = 1,
-                     .num_dims = 1,
-                     .dims = &dims_.back(),
-                     .first = 0,
-                     .interval = PIPER_ALL_POSITIONS,
-                     .sharded = PIPER_SHARDED_OPTIMIZER});
+  params_.push_back(
+      {.name = param_names_.back().c_str(),
+       .offset = offset,
+       .grad_offset = gradient,
+       .slot_offsets = {PIPER_NO_OFFSET, PIPER_NO_OFFSET, PIPER_NO_OFFSET, PIPER_NO_OFFSET},
+       .slots_on_host = 0,
+       .average_slot = 0,
+       .elements = elements,
+       .dtype = dtype,
+       .sum_dtype = dtype,
+       .init = static_cast<std::uint32_t>(init),
+       .scale = scale,
+       .counted = 1,
+       .num_dims = 1,
+       .dims = &dims_.back(),
+       .first = 0,
+       .interval = PIPER_ALL_POSITIONS,
+       .sharded = PIPER_SHARDED_OPTIMIZER});
   return params_.back();
 }
 

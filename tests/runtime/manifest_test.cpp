@@ -28,6 +28,7 @@ Manifest sample() {
           .optimizer = "adamw",
           .rate = "constant 0.001",
           .data = "bytes, windows of 128",
+          .held_out_loss = 2.75,
           .files = {{"model-00001-of-00002.safetensors", kCheckedBytes + 1, {0, 0xFFFFFFFF}},
                     {"model_2.safetensors", 8, {0x0A0B0C0D}},
                     {"empty", 0, {}}}};
@@ -42,6 +43,7 @@ TEST(Manifest, IsReadAsItWasWritten) {
   EXPECT_EQ(manifest_json(*read), text);
   EXPECT_EQ(read->seed, manifest.seed);
   EXPECT_EQ(read->train, manifest.train);
+  EXPECT_EQ(read->held_out_loss, 2.75);
   ASSERT_EQ(read->files.size(), 3u);
   EXPECT_EQ(read->files[0].crc32, manifest.files[0].crc32);
 }
@@ -56,6 +58,7 @@ constexpr Edit kRefused[] = {
     {"{\"schema\"", "[\"schema\"", "expected"},
     {"\"schema\":1", "\"schema\":2", "its schema is `2`, and this version reads `1`"},
     {"\"schema\":1,", "", "no number `schema`"},
+    {"\"held_out_loss\":2.75", "\"held_out_loss\":\"low\"", "its `held_out_loss` is no number"},
     {"\"step\":300", "\"step\":-300", "no number `step`"},
     {"\"step\":300", "\"step\":300.5", "no number `step`"},
     {"\"step\":300", "\"step\":3e2", "no number `step`"},
@@ -155,9 +158,8 @@ TEST(PieceSums, PartsOfAnySizeGiveTheSumsOfTheWhole) {
     for (std::size_t f = 0; f < files.size(); ++f) {
       std::vector<std::uint32_t> expected;
       for (std::size_t at = 0; at < contents[f].size(); at += kCheckedBytes)
-        expected.push_back(
-            crc32_of(contents[f].data() + at,
-                     std::min<std::size_t>(kCheckedBytes, contents[f].size() - at)));
+        expected.push_back(crc32_of(contents[f].data() + at,
+                                    std::min<std::size_t>(kCheckedBytes, contents[f].size() - at)));
       EXPECT_EQ(files[f].crc32, expected);
     }
     if (sums.empty()) return;

@@ -49,6 +49,12 @@ TEST(Metrics, OneObjectPerStep) {
       metrics_json(sample.record, kNames, bytes),
       R"({"schema":1,"phase":"training","step":120,"loss":2.5,"losses":{"gpt.loss.0":2.5},"microbatches":{"gpt.loss.0":[3.5,1.5]},"counts":{"gpt.loss.0":2},"samples":4,)"
       R"("norm":0.826,"lr":0.0019,"seconds":0.5,"tokens_per_second":9876,"peak_bytes":[1024,2048]})");
+  sample.record.skipped = true;
+  sample.record.gradient_norm = std::numeric_limits<double>::infinity();
+  EXPECT_NE(metrics_json(sample.record, kNames, bytes)
+                .find(R"("norm":null,"lr":0.0019,"skipped":true,"seconds":0.5)"),
+            std::string::npos);
+  sample.record.skipped = false;
   sample.record.phase = Phase::evaluation;
   sample.record.gradient_norm.reset();
   sample.losses[0] = sample.record.loss = std::numeric_limits<double>::quiet_NaN();
@@ -73,6 +79,13 @@ TEST(Metrics, TheLineOfProgress) {
   sample.record.throughput.tokens = true;
   EXPECT_EQ(ProgressLine::text(sample.record, 123, "", 0),
             "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  123 tokens/s  left 0:00");
+}
+
+TEST(Metrics, TheLineOfASkippedStep) {
+  Sample sample;
+  sample.record.skipped = true;
+  EXPECT_EQ(ProgressLine::text(sample.record, 123, "", 0),
+            "step 120/400  loss 2.5000  norm 0.826, skipped  lr 1.90e-03  123 tokens/s  left 0:00");
 }
 
 TEST(Metrics, ANarrowLineLeavesOutWholeFields) {

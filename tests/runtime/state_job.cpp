@@ -29,6 +29,7 @@ std::uint32_t StateParam::stored_dtype(StatePart part) const {
 std::vector<StateParam> random_state(Random& random) {
   std::vector<StateParam> model;
   const std::uint32_t slots = count(random, 0, 2);
+  const bool average = random.chance(0.3);
   for (std::uint32_t p = count(random, 1, 8); p > 0; --p) {
     StateParam& param = model.emplace_back();
     param.name = "layer" + std::to_string(p % 3) + ".w" + std::to_string(p);
@@ -37,6 +38,7 @@ std::vector<StateParam> random_state(Random& random) {
     param.dtype = random.pick(std::vector<std::uint32_t>{PIPER_F64, PIPER_F32, PIPER_BF16});
     param.frozen = random.chance(0.2);
     param.slots = param.frozen ? 0 : slots;
+    param.average = !param.frozen && average;
   }
   return model;
 }
@@ -134,7 +136,7 @@ void StateJob::add_owner(const Layout& layout, std::uint32_t member) {
   const bool values_cut = layout.cut && layout.sharded == PIPER_SHARDED_PARAMETERS;
   // The buffers of a cut bucket: its values, and one per slot.
   const StateParam& front = model_[layout.params.front()];
-  const std::uint32_t slots = front.slots + (front.has_master() ? 1 : 0);
+  const std::uint32_t slots = front.slots + (front.average ? 1 : 0) + (front.has_master() ? 1 : 0);
   const std::uint64_t values =
       values_cut ? allocate(rank, false, front.dtype, held.extent) : PIPER_NO_OFFSET;
   std::uint64_t buffers[PIPER_MAX_SLOTS] = {};
@@ -157,19 +159,23 @@ void StateJob::add_owner(const Layout& layout, std::uint32_t member) {
     };
     const std::uint64_t offset =
         values_cut ? values : allocate(rank, false, described.dtype, elements);
-    std::uint64_t slot_offsets[PIPER_MAX_SLOTS] = {PIPER_NO_OFFSET, PIPER_NO_OFFSET,
-                                                   PIPER_NO_OFFSET};
+    std::uint64_t slot_offsets[PIPER_MAX_SLOTS];
+    std::fill(std::begin(slot_offsets), std::end(slot_offsets), PIPER_NO_OFFSET);
+    const auto part_of = [&](std::uint32_t slot) {
+      if (slot < described.slots) return kStateParts[slot + 1];
+      return slot == described.slots && described.average ? StatePart::average : StatePart::values;
+    };
     add_place(StatePart::values, false, values_cut, described.dtype, offset);
     for (std::uint32_t s = 0; s < slots; ++s) {
       slot_offsets[s] =
           layout.cut ? buffers[s] : allocate(rank, layout.on_host, described.sum_dtype(), elements);
-      add_place(s == described.slots ? StatePart::values : kStateParts[s + 1], layout.on_host,
-                layout.cut, described.sum_dtype(), slot_offsets[s]);
+      add_place(part_of(s), layout.on_host, layout.cut, described.sum_dtype(), slot_offsets[s]);
     }
     PiperParam& param = programs_[rank]->param(described.name, offset, PIPER_NO_OFFSET, elements,
                                                described.dtype, PIPER_NORMAL, 1.0);
     std::copy_n(slot_offsets, PIPER_MAX_SLOTS, param.slot_offsets);
     param.slots_on_host = layout.on_host ? 1 : 0;
+    param.average_slot = described.average ? described.slots + 1 : 0;
     param.sum_dtype = described.sum_dtype();
     param.num_dims = static_cast<std::uint32_t>(described.dims.size());
     param.dims = described.dims.data();
@@ -242,9 +248,12 @@ std::vector<StateJob::Memory> StateJob::filled(Restored restored) const {
     memory.push_back({std::vector<unsigned char>(of_rank.arena.size()),
                       std::vector<unsigned char>(of_rank.host.size())});
   for (const Place& place : places_) {
-    if (restored == Restored::weights && place.part != StatePart::values) continue;
+    // Averages that are not restored begin at the values.
+    const bool begins = restored == Restored::weights && place.part == StatePart::average;
+    if (restored == Restored::weights && place.part != StatePart::values && !begins) continue;
     const std::vector<unsigned char> bytes =
-        state_values(model_[place.param], place.part, place.dtype, place.first, place.end);
+        state_values(model_[place.param], begins ? StatePart::values : place.part, place.dtype,
+                     place.first, place.end);
     Memory& to = memory[place.rank];
     std::copy(
         bytes.begin(), bytes.end(),

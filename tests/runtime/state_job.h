@@ -25,9 +25,11 @@ struct StateParam {
   std::string name = {};
   std::vector<std::int64_t> dims = {};
   std::uint32_t dtype = PIPER_F32;
-  // Tensors of the optimizer, without the master weights that a trained parameter of bf16 has.
+  // Tensors of the optimizer, without the moving average, and the master weights that a trained
+  // parameter of bf16 has.
   std::uint32_t slots = 0;
   bool frozen = false;
+  bool average = false;  // it has a moving average
 
   std::uint64_t elements() const;
   std::uint32_t sum_dtype() const { return dtype == PIPER_BF16 ? std::uint32_t{PIPER_F32} : dtype; }
@@ -36,7 +38,8 @@ struct StateParam {
   std::uint32_t stored_dtype(StatePart part) const;
 };
 
-/// One to eight parameters of any type; all trained ones have an equal number of slots.
+/// One to eight parameters of any type; all trained ones have an equal number of slots, and a moving
+/// average or none.
 std::vector<StateParam> random_state(test::Random& random);
 
 /// Bytes of elements [first, end) of a part, of the type `dtype`: the value of an element depends

@@ -97,7 +97,8 @@ double pointwise(Op op, const std::vector<double>& x, const Attrs& attrs) {
     case Op::fill: return attrs.scalar;
     // Evaluated by `evaluate_op` itself.
     // clang-format off
-    case Op::dropout: case Op::iota: case Op::sum: case Op::max: case Op::max_grad:
+    case Op::dropout: case Op::iota: case Op::piecewise: case Op::sum: case Op::max:
+    case Op::max_grad:
     case Op::softmax: case Op::softmax_grad: case Op::log_softmax: case Op::log_softmax_grad:
     case Op::rms_norm: case Op::rms_norm_grad: case Op::layer_norm: case Op::layer_norm_grad:
     case Op::cross_entropy: case Op::cross_entropy_grad: case Op::lookup: case Op::lookup_grad:
@@ -345,6 +346,14 @@ std::vector<Array> evaluate_op(Op op, std::span<const Array> in, std::span<const
       for (std::size_t i = 0; i < y.data.size(); ++i)
         y.data[i] = attrs.scalar2 + attrs.scalar * static_cast<double>(i);
       break;
+    case Op::piecewise: {
+      std::size_t piece = 0;
+      for (std::size_t i = 0; i < y.data.size(); ++i) {
+        while (static_cast<std::int64_t>(i) >= attrs.pieces.ends[piece]) ++piece;
+        y.data[i] = attrs.pieces.numbers[piece];
+      }
+      break;
+    }
     case Op::slice: put(in[0], y, attrs.dims[0], -attrs.from); break;
     case Op::pad:
     case Op::shift: put(in[0], y, attrs.dims[0], attrs.from); break;

@@ -136,6 +136,9 @@ constexpr Row kRows[] = {
     {Op::fill, "matrix", "", "scalar: 0.125; shape: f64[batch: 4*, dim: 6]"},
     {Op::iota, "positions", "", "scalar: 1; scalar2: 0; shape: f64[seq: 6]"},
     {Op::iota, "downwards", "", "scalar: -0.5; scalar2: 3.25; shape: f64[dim: 2]"},
+    {Op::piecewise, "three", "", "pieces: [2: 0.5, 3: -1, 6: 2]; shape: f64[seq: 6]"},
+    {Op::piecewise, "beyond the last", "", "pieces: [8: 0.25, 40: 3]; shape: f64[dim: 16]"},
+    {Op::piecewise, "one", "", "pieces: [6: 1.5]; shape: f64[dim: 6]"},
     {Op::slice, "last", "f64[batch: 4*, dim: 6]", "dims: dim; from: 1; extent: 4"},
     {Op::slice, "middle", "f64[batch: 4*, seq: 6, dim: 2]", "dims: seq; from: 4; extent: 2"},
     {Op::slice, "one", "f64[batch: 4*, seq: 6, dim: 2]", "dims: seq; from: 3; extent: 1"},
@@ -266,6 +269,19 @@ Type make_type(Context& context, std::string_view text) {
   return type;
 }
 
+/// `[2: 0.5, 6: 2]`: the end and the number of each.
+Pieces make_pieces(std::string_view text) {
+  Pieces pieces;
+  for (const auto piece : split(text.substr(1, text.size() - 2), ',')) {
+    const std::size_t colon = piece.find(':');
+    const std::string_view end = trimmed(piece.substr(0, colon)),
+                           number = trimmed(piece.substr(colon + 1));
+    std::from_chars(end.data(), end.data() + end.size(), pieces.ends.emplace_back());
+    std::from_chars(number.data(), number.data() + number.size(), pieces.numbers.emplace_back());
+  }
+  return pieces;
+}
+
 Attrs make_attrs(Context& context, std::string_view text) {
   Attrs attrs;
   for (const auto entry : split(text, ';')) {
@@ -289,6 +305,7 @@ Attrs make_attrs(Context& context, std::string_view text) {
     else if (field == "ignore")
       std::from_chars(value.data(), value.data() + value.size(), attrs.ignore.emplace());
     else if (field == "seed") attrs.seed = context.symbol(value);
+    else if (field == "pieces") attrs.pieces = make_pieces(value);
     else assert(false && "no such attribute");
   }
   return attrs;

@@ -94,28 +94,32 @@ class ProgramMaker {
     const std::string bound =
         random_.chance(0.5) ? random_.pick(std::vector<std::string>{"0.1", "1.0", "100.0"}) : "";
     const std::string clip = bound.empty() ? "" : ", clip: " + bound;
-    std::string optimizer;
+    std::string optimizer;  // without its last bracket
     if (random_.chance(0.4)) {
       // Losses have no bound and gradients reach hundreds: larger steps would make a model diverge,
       // where rounding grows without bound.
       const bool short_steps = bound.empty() || bound == "100.0";
       optimizer = "sgd(lr: " + rate(shape, short_steps) +
                   (random_.chance(0.6) ? ", momentum: 0.9" : "") +
-                  (random_.chance(0.5) ? ", weight_decay: 0.01" : "") + clip + ")";
+                  (random_.chance(0.5) ? ", weight_decay: 0.01" : "") + clip;
     } else {
       // If gradients are rounding noise around zero, their sign would decide whole steps of size
       // lr; a large eps treats them as zero.
       optimizer = "adamw(lr: " + rate(shape, false) +
                   (random_.chance(0.3) ? ", betas: [0.8, 0.95]" : "") + ", eps: 1e-4" +
-                  (random_.chance(0.5) ? ", weight_decay: 0.1" : "") + clip + ")";
+                  (random_.chance(0.5) ? ", weight_decay: 0.1" : "") + clip;
     }
-    const std::uint64_t seed = random_.below(1u << 31);
-    // Drawn from the seed, because a draw of its own would change every program after it.
+    const std::uint64_t seed = seed_ = random_.below(1u << 31);
+    // Drawn from the seed, because draws of their own would change every program after them.
+    if (seed / 16 % 3 == 0) optimizer += ", decay: matrices";
     std::string checkpoint;
-    if (seed % 4 == 0) checkpoint = "    checkpoint: every(" + number(1 + seed / 4 % 4) + ")\n";
+    if (seed / 48 % 4 == 0) checkpoint += "    ema: 0.75\n";
+    if (seed / 192 % 4 == 0)
+      checkpoint += "    skip_step: norm > " + std::string(seed / 768 % 2 == 0 ? "1" : "30") + "\n";
+    if (seed % 4 == 0) checkpoint += "    checkpoint: every(" + number(1 + seed / 4 % 4) + ")\n";
     if (seed % 4 == 1)
-      checkpoint = "    checkpoint: every(" + number(1 + seed / 4 % 4) + ", keep: 2)\n";
-    return "    optim: " + optimizer + "\n    steps: 3\n    dtype: " + options_.dtype +
+      checkpoint += "    checkpoint: every(" + number(1 + seed / 4 % 4) + ", keep: 2)\n";
+    return "    optim: " + optimizer + ")\n    steps: 3\n    dtype: " + options_.dtype +
            "\n    seed:  " + number(seed) + "\n" + checkpoint;
   }
 
@@ -206,7 +210,8 @@ class ProgramMaker {
       const bool empty = std::any_of(told.begin(), told.end(), [](const Diagnostic& each) {
         return each.code == Code::nothing_to_recompute || each.code == Code::nothing_to_offload ||
                each.code == Code::offloaded_twice || each.code == Code::nothing_to_freeze ||
-               each.code == Code::nothing_left_to_train;
+               each.code == Code::nothing_left_to_train || each.code == Code::nothing_to_tune ||
+               each.code == Code::tuned_twice;
       });
       EXPECT_TRUE(empty) << render_text(sink.sorted(), context_.locations.files()) << longer;
     };
@@ -233,6 +238,16 @@ class ProgramMaker {
     if (random_.chance(0.15))
       add("offload " + random_.pick(random_.chance(0.5) ? regions_ : calls_) +
           " with what: optimizer, window: " + number(between(1, 3)));
+    // Its own draws leave those of other lines as they are.
+    Random tuned(seed_);
+    for (std::uint64_t i = tuned.chance(0.4) ? tuned.between(1, 3) : 0; i > 0; --i) {
+      const std::uint64_t kind = tuned.below(4);
+      add("tune " + tuned.pick(tuned.chance(0.5) ? regions_ : calls_) + " with " +
+          (kind == 0   ? "rate: 0.5"
+           : kind == 1 ? "decay: 0"
+           : kind == 2 ? "rate: 2, decay: 0.5"
+                       : "rate: 0"));
+    }
     return source;
   }
 
@@ -269,6 +284,7 @@ class ProgramMaker {
   std::vector<std::string> regions_;  // the placed regions
   bool numbered_ = false;             // they are stages
   bool marked_ = false;               // the model marks its stages
+  std::uint64_t seed_ = 0;            // of the train
 };
 
 }  // namespace

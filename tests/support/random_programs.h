@@ -8,7 +8,8 @@
 // per instance, with a separate pass, in two copies; samples are split into microbatches and over
 // one or two axes of replicas, gradients go in buckets of any size. With `order`, each rank runs
 // one of all legal linearisations of its work (random_orders.h). Optimizers, learning rates,
-// clipping, streams, windows, recomputation and frozen parameters are random, too.
+// clipping, skipped steps, averages, streams, windows, recomputation, frozen and tuned parameters
+// are random, too.
 //
 //   const RandomProgram program = random_program(context, random);
 //   SCOPED_TRACE(program.source);

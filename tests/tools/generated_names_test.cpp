@@ -42,8 +42,8 @@ const Names kOfTheLanguage = {
     "let",    "loss",      "mesh",    "model",     "not",      "offload", "on",        "or",
     "order",  "over",      "param",   "partition", "place",    "rank",    "recompute", "region",
     "repeat", "replicate", "require", "return",    "schedule", "shard",   "split",     "stream",
-    "then",   "train",     "true",    "use",       "var",      "weight",  "with",      "F",
-    "B",      "BI",        "BW"};
+    "then",   "train",     "true",    "tune",      "use",      "var",     "weight",    "with",
+    "F",      "B",         "BI",      "BW"};
 
 /// All names in a text, except those that begin with an underscore: generated names do not.
 Names words_of(const std::string& text) {

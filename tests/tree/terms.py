@@ -103,9 +103,9 @@ HEADERS = {
 
 # Locals of .cpp files by folder.
 LOCALS = {
-    "backend": 128,
+    "backend": 127,
     "frontend": 234,
-    "ir": 111,
+    "ir": 108,
     "passes": 151,
     "runtime": 127,
     "tests": 491,

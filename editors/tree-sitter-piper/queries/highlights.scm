@@ -8,7 +8,7 @@
 (pass) @constant.builtin
 
 ["as" "at" "backward" "by" "cursor" "freeze" "fuse" "in" "input" "into" "let" "loss" "machine" "mesh" "model" "names" "offload" "on" "order" "over" "param" "partition" "place" "rank"
- "recompute" "region" "replicate" "require" "shard" "split" "stream" "train" "var" "weight" "with"] @keyword
+ "recompute" "region" "replicate" "require" "shard" "split" "stream" "train" "tune" "var" "weight" "with"] @keyword
 ["def" "schedule"] @keyword.function
 "use" @keyword.import
 ["for" "repeat"] @keyword.repeat

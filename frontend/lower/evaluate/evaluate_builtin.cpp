@@ -280,6 +280,8 @@ Value Evaluator::eval_builtin_value(Builtin id) {
     case Builtin::u32: return Value(directive::TokenType::u32);
     case Builtin::i32: return Value(directive::TokenType::i32);
     case Builtin::init: return Value(Fallback::init);
+    case Builtin::all: return Value(directive::Decay::all);
+    case Builtin::matrices: return Value(directive::Decay::matrices);
 #define PROCESSOR(name, f64, f32, bf16, bandwidth) \
   case Builtin::name: return Value(find_processor(#name));
 #include "ir/processors.def"

@@ -65,6 +65,9 @@ std::string describe(const Value& value) {
             return std::string(directive::kTokenTypeNames[static_cast<std::size_t>(v)]);
           },
           [](Fallback) -> std::string { return "init"; },
+          [](directive::Decay v) -> std::string {
+            return std::string(directive::kDecayNames[static_cast<std::size_t>(v)]);
+          },
           [](const Processor* v) -> std::string { return v->name; },
           [](const Shared<std::string>& v) { return "\"" + *v + "\""; },
           [](const Shared<Values>& v) { return "a list of " + std::to_string(v->size()); },

@@ -58,6 +58,18 @@ std::int64_t ScheduleBuilder::number(const ast::Expr& expr, const directive::Num
   return evaluator_->failed() ? number.min_value : allowed(value, expr, number, frame);
 }
 
+double ScheduleBuilder::factor(const ast::Expr& expr, const directive::Number& number,
+                               Frame& frame) {
+  const Value value = evaluator_->convert(evaluator_->eval(expr, frame), {sema::TypeKind::floating},
+                                          expr.range, frame);
+  if (evaluator_->failed()) return 1;
+  const double found = evaluator_->to_float(value);
+  if (!number.allows_factor(found))
+    evaluator_->fail(number.code, expr.range, frame, "{} is `{}`; {}", number.what, found,
+                     number.rule);
+  return found;
+}
+
 std::int64_t ScheduleBuilder::allowed(const Value& value, const ast::Expr& from,
                                       const directive::Number& number, const Frame& frame) {
   const std::int64_t amount =
@@ -204,6 +216,9 @@ class ScheduleBuilder::SettingValue : public directive::IgnoreFields {
   }
 
  private:
+  void evaluate(double& value, const directive::SettingRow& row) {
+    value = builder_.factor(*pair_.value, *row.number, frame_);
+  }
   void evaluate(std::integral auto& value, const directive::SettingRow& row) {
     value = static_cast<std::remove_reference_t<decltype(value)>>(
         builder_.number(*pair_.value, *row.number, frame_));

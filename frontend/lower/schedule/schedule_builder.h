@@ -89,6 +89,8 @@ class ScheduleBuilder {
   void leave_out_claimed(OrderValue& value) const;
   /// The value; reports one outside of the number's range.
   std::int64_t number(const ast::Expr& expr, const directive::Number& number, Frame& frame);
+  /// A floating number within its bounds; otherwise reports it.
+  double factor(const ast::Expr& expr, const directive::Number& number, Frame& frame);
   std::int64_t allowed(const Value& value, const ast::Expr& from, const directive::Number& number,
                        const Frame& frame);
   std::uint32_t count(const ast::Expr& expr, const directive::Number& allowed, Frame& frame) {

@@ -147,6 +147,10 @@ class SettingCall {
       optimizer.clip = number(next + 1, 0);
       within(next + 1, *optimizer.clip, std::numeric_limits<double>::min(), kInfinity, "positive");
     }
+    if (const auto decay = argument(next + 2)) {
+      const auto* const known = decay->get<directive::Decay>();
+      if (known != nullptr) optimizer.decay = *known;
+    }
     return optimizer;
   }
 
@@ -317,6 +321,8 @@ class SettingCall {
     every.steps = counted_by(directive::kEverySteps, 0);
     every.keep = counted_by(directive::kKeptCheckpoints, 1);
     if (given(1)) every.keep_loc = evaluator_.here(argument_expr(expr_, 1).range, frame_);
+    if (const auto best = argument(2)) every.best = best->get<bool>() && *best->get<bool>();
+    if (given(2)) every.best_loc = evaluator_.here(argument_expr(expr_, 2).range, frame_);
     return every;
   }
 
@@ -399,7 +405,10 @@ void ScheduleBuilder::setting(const ast::SettingStmt& stmt, Frame& frame) {
   const ast::Pair& pair = stmt.setting;
   const std::string_view name = pair.name.name;
   directive::Settings& settings = strategy_->settings;
-  const Value value = evaluator_->eval(*pair.value, frame);
+  // `norm > 10`: the norm is no value.
+  const bool skips = name == "skip_step";
+  const Value value =
+      evaluator_->eval(skips ? *cast<ast::BinaryExpr>(*pair.value).right : *pair.value, frame);
   if (evaluator_->failed()) return;
   if (name == "data" || name == "held_out") {
     const directive::Data& data = *value.shared<directive::Data>();
@@ -423,10 +432,12 @@ void ScheduleBuilder::setting(const ast::SettingStmt& stmt, Frame& frame) {
   } else if (name == "checkpoint" || name == "evaluate") {
     directive::Every every = *value.shared<directive::Every>();
     every.loc = evaluator_->here(pair.value->range, frame);
-    if (name == "evaluate" && every.keep > 0) {
+    if (name == "evaluate" && (every.keep > 0 || every.best)) {
       evaluator_
-          ->fail_at(Code::keep_of_evaluation, every.keep_loc,
-                    "`keep` limits the number of checkpoints, and `evaluate` writes none")
+          ->fail_at(Code::keep_of_evaluation, every.keep > 0 ? every.keep_loc : every.best_loc,
+                    "{}, and `evaluate` writes none",
+                    every.keep > 0 ? "`keep` limits the number of checkpoints"
+                                   : "`best` keeps a checkpoint")
           .hint("write `evaluate: every({})`", every.steps);
       return;
     }
@@ -439,6 +450,16 @@ void ScheduleBuilder::setting(const ast::SettingStmt& stmt, Frame& frame) {
     settings.device = *value.get<directive::Platform>();
   } else if (name == "dtype") {
     settings.dtype = *value.get<tensor::DType>();
+  } else if (skips || name == "ema") {
+    const double number = evaluator_->to_float(value);
+    if (skips ? !(number > 0 && number < kInfinity) : !(number >= 0 && number < 1)) {
+      evaluator_->fail(Code::setting_out_of_range, pair.value->range, frame,
+                       "{} `{}`; it must be {}", skips ? "the norm of `skip_step` is" : "`ema` is",
+                       number, skips ? "positive and finite" : "at least 0 and below 1");
+      return;
+    }
+    (skips ? settings.skip_above : settings.ema) = number;
+    (skips ? settings.skip_loc : settings.ema_loc) = evaluator_->here(pair.value->range, frame);
   } else if (name == "steps" || name == "seed") {
     const std::int64_t number = evaluator_->to_int(value);
     const std::int64_t least = name == "steps" ? 1 : 0;

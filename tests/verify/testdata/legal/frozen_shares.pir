@@ -9,9 +9,9 @@ train small loc("small.pipe":18:7-18:12) {
 }
 mesh grid(dp: 2) loc("small.pipe":17:1-17:17)
 split batch into mb: 2 loc("small.pipe":24:5-24:27)
-param first.0.w: f32[dim: 5, e: 5] = normal(0.2) loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+param first.0.w: f32[dim: 5, e: 5] = normal(0.2) rate 0.5 loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
 param middle.0.w: f32[dim: 5, e: 5] = normal(0.2) frozen loc("small.pipe":10:12-10:26 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
-param last.0.gain: f32[dim: 5] = ones(1) loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+param last.0.gain: f32[dim: 5] = ones(1) rate 2 decay 0 loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
 input x: f32[batch: 8*, dim: 5] loc("small.pipe":2:5-2:32 from "small.pipe":18:15-18:20)
 loss loss.0: 40 loc("small.pipe":3:5-3:40 from "small.pipe":18:15-18:20)
 chunk first0 of first[0] F @first0.F B @first0.B loc("small.pipe":7:19-7:24 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)

@@ -7,6 +7,7 @@ train small {
   held_out arrays("a folder/of numbers", batch: 8, dim: 16, batches: 3)
   checkpoint every 100 keep 3
   evaluate every 50
+  ema 0.75
   init weights("a folder/of weights")
 }
 mesh "one device"(all: 1)
