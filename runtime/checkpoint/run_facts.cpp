@@ -38,8 +38,7 @@ Manifest facts_of(const StateMemory& memory, const std::string& data) {
   facts.data = data;
   const RankParameters parameters(memory.ranks);
   std::set<std::string> types;
-  for (const auto& [name, param] : parameters.counted())
-    types.insert(dtype_name(param->dtype));
+  for (const auto& [name, param] : parameters.counted()) types.insert(dtype_name(param->dtype));
   for (const std::string& type : types) facts.dtype += (facts.dtype.empty() ? "" : ", ") + type;
   return facts;
 }

@@ -38,9 +38,10 @@ std::optional<Failure> Snapshot::take() {
     copy_.reset(new (std::nothrow) unsigned char[std::max<std::uint64_t>(bytes_, 1)]);
     if (!copy_)
       return Failure{.code = kOutOfMemory,
-                     .message = "no memory for the copy of the state that a checkpoint is written "
-                                "from: `" +
-                                std::to_string(bytes_) + "` bytes"};
+                     .message =
+                         "no memory for the copy of the state that a checkpoint is written "
+                         "from: `" +
+                         std::to_string(bytes_) + "` bytes"};
   }
   for (const Source& source : sources_) {
     const unsigned char* const from =

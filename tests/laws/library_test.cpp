@@ -46,8 +46,10 @@ std::string model_source(const LibraryCase& each, const LibraryDeclaration& mode
                          const std::string& data) {
   std::string arguments;
   for (const LibraryParam& param : model.params)
-    arguments +=
-        (arguments.empty() ? "" : ", ") + param.name + ": " + (param.name == "layers" ? "6" : param.name == "dim" ? "8" : "4");
+    arguments += (arguments.empty() ? "" : ", ") + param.name + ": " +
+                 (param.name == "layers" ? "6"
+                  : param.name == "dim"  ? "8"
+                                         : "4");
   return "use " + model.module + "\nuse std.schedules." + each.schedule +
          "\nmesh cluster(pp: " + std::to_string(each.devices) + ")\ntrain small = " + model.name +
          "(" + arguments + ") on cluster {\n    data:  synthetic(batch: 16, " + data +
