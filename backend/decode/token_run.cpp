@@ -1,6 +1,7 @@
 #include "backend/decode/token_run.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -20,6 +21,7 @@ struct Cache {
   std::uint64_t key_bytes = 0, value_bytes = 0;  // of a position of one batch
   std::int64_t bytes = 0;                        // of all keys and values
   Memory keys, values;
+  std::size_t shapes = 0;  // into State::shapes
 };
 
 /// A body with the memory of its outputs and workspace.
@@ -55,11 +57,14 @@ struct TokenRun::State {
   PiperApi api{};
   RunnableBody tables, token;
   bool has_tables = false;  // they have run
+  bool caches_keys = false;  // the step runs
   std::int64_t position = 0;
   std::vector<Cache> caches;
   // Per `attend` of the step, in the order of its calls: a cache, or -1.
   std::vector<int> cache_of_call;
-  std::size_t call = 0;  // the next one
+  std::size_t attend_call = 0;  // the next one
+  // Per distinct shape of a cached call, those over 1, 2, ... keys. Each has a number of its own.
+  std::vector<std::vector<PiperCallShape>> shapes;
   Memory workspace;
   std::uint64_t workspace_bytes = 0;
   std::vector<double> logits;
@@ -74,8 +79,7 @@ struct TokenRun::State {
     host_rank.runtime = host.runtime;
     api.abi_version = PIPER_ABI_VERSION;
     api.fail = fail;
-    api.gemm = gemm;
-    api.attend = attend;
+    api.call = call;
     make_caches();
     for (std::size_t i = 0; i < program.tables.inputs.size(); ++i)
       tables.operands[i] = parameter(program.tables.inputs[i].param);
@@ -86,21 +90,40 @@ struct TokenRun::State {
   void* parameter(tensor::ParamId param) const { return const_cast<void*>(host.parameter(param)); }
 
   void make_caches() {
+    std::vector<PiperCallShape> known;
+    number_shapes(tables.kernels, known);
+    number_shapes(token.kernels, known);
+    auto next_number = static_cast<std::uint32_t>(known.size());
+    std::vector<std::size_t> shapes_of(known.size(), SIZE_MAX);
     for (const KernelStep& step : token.kernels.steps) {
       const auto* library = std::get_if<LibraryCall>(&step);
-      if (library == nullptr || library->kind != PIPER_CALL_ATTEND) continue;
+      if (library == nullptr || library->shape.kind != PIPER_CALL_ATTEND) continue;
       const tensor::Graph& graph = program.step.graph;
       const bool cached =
           std::any_of(program.cached.begin(), program.cached.end(),
                       [&](Symbol name) { return graph.context().text(name) == library->value; });
       cache_of_call.push_back(cached ? static_cast<int>(caches.size()) : -1);
-      if (cached) add_cache(library->attend);
+      if (!cached) continue;
+      std::size_t& of_shape = shapes_of[library->shape.number];
+      if (of_shape == SIZE_MAX) of_shape = add_shapes(library->shape, next_number);
+      add_cache(library->shape.of.attend, of_shape);
     }
   }
 
-  void add_cache(const PiperAttend& shape) {
+  std::size_t add_shapes(PiperCallShape shape, std::uint32_t& next_number) {
+    std::vector<PiperCallShape>& list = shapes.emplace_back();
+    for (std::int64_t keys = 1; keys <= program.positions; ++keys) {
+      shape.number = next_number++;
+      shape.of.attend = over(shape.of.attend, keys);
+      list.push_back(shape);
+    }
+    return shapes.size() - 1;
+  }
+
+  void add_cache(const PiperAttend& shape, std::size_t shapes_of_cache) {
     const std::uint64_t element = tensor::dtype_bytes(row_of(shape.dtype).dtype);
     Cache& cache = caches.emplace_back();
+    cache.shapes = shapes_of_cache;
     cache.key_bytes = static_cast<std::uint64_t>(shape.kv_heads * shape.width) * element;
     cache.value_bytes = static_cast<std::uint64_t>(shape.kv_heads * shape.value_width) * element;
     const auto rows = static_cast<std::uint64_t>(shape.batch * program.positions);
@@ -155,26 +178,19 @@ struct TokenRun::State {
     State& state = of(rank);
     return state.host.api->fail(&state.host_rank, action, where, message, value);
   }
-  static int gemm(PiperRank* rank, std::uint32_t action, const PiperGemm* call, const void* a,
-                  const void* b, void* c, std::uint32_t accumulate) {
+  static int call(PiperRank* rank, std::uint32_t action, const PiperCall* request) {
     State& state = of(rank);
-    return state.host.api->gemm(&state.host_rank, action, call, a, b, c, accumulate);
-  }
-  static int attend(PiperRank* rank, std::uint32_t action, const PiperAttend* call, const void* q,
-                    const void* k, const void* v, void* out, void* lse, void* workspace,
-                    std::uint64_t workspace_bytes) {
-    State& state = of(rank);
-    const int cache = state.cache_of_call[state.call++];
-    if (cache < 0)
-      return state.host.api->attend(&state.host_rank, action, call, q, k, v, out, lse, workspace,
-                                    workspace_bytes);
-    return state.attend_over(state.caches[static_cast<std::size_t>(cache)], action, *call, q, k, v,
-                             out, lse);
+    if (state.caches_keys && request->shape->kind == PIPER_CALL_ATTEND) {
+      const int cache = state.cache_of_call[state.attend_call++];
+      if (cache >= 0)
+        return state.attend_over(state.caches[static_cast<std::size_t>(cache)], action, *request);
+    }
+    return state.host.api->call(&state.host_rank, action, request);
   }
 
-  int attend_over(Cache& cache, std::uint32_t action, const PiperAttend& shape, const void* q,
-                  const void* k, const void* v, void* out, void* lse) {
-    const PiperAttend call = over(shape, position + 1);
+  int attend_over(Cache& cache, std::uint32_t action, const PiperCall& request) {
+    const PiperAttend& shape = request.shape->of.attend;
+    const PiperCallShape& grown = shapes[cache.shapes][static_cast<std::size_t>(position)];
     const std::uint64_t element = tensor::dtype_bytes(row_of(shape.dtype).dtype);
     const auto heads = static_cast<std::uint64_t>(shape.heads);
     const std::uint64_t q_bytes = heads * static_cast<std::uint64_t>(shape.width) * element,
@@ -188,13 +204,20 @@ struct TokenRun::State {
       unsigned char* const keys = cache.keys.get() + first * cache.key_bytes;
       unsigned char* const values = cache.values.get() + first * cache.value_bytes;
       const auto row = static_cast<std::uint64_t>(position);
-      std::memcpy(keys + row * cache.key_bytes, at(k, b * cache.key_bytes), cache.key_bytes);
-      std::memcpy(values + row * cache.value_bytes, at(v, b * cache.value_bytes),
+      std::memcpy(keys + row * cache.key_bytes, at(request.in[1], b * cache.key_bytes),
+                  cache.key_bytes);
+      std::memcpy(values + row * cache.value_bytes, at(request.in[2], b * cache.value_bytes),
                   cache.value_bytes);
-      const int failed = host.api->attend(&host_rank, action, &call, at(q, b * q_bytes), keys,
-                                          values, static_cast<unsigned char*>(out) + b * out_bytes,
-                                          static_cast<unsigned char*>(lse) + b * lse_bytes,
-                                          workspace.get(), workspace_bytes);
+      const void* const in[] = {at(request.in[0], b * q_bytes), keys, values};
+      void* const out[] = {static_cast<unsigned char*>(request.out[0]) + b * out_bytes,
+                           static_cast<unsigned char*>(request.out[1]) + b * lse_bytes};
+      const PiperCall one = {.shape = &grown,
+                             .in = in,
+                             .out = out,
+                             .workspace = workspace.get(),
+                             .workspace_bytes = workspace_bytes,
+                             .end = PIPER_END_WRITES};
+      const int failed = host.api->call(&host_rank, action, &one);
       if (failed != 0) return failed;
     }
     return 0;
@@ -204,8 +227,11 @@ struct TokenRun::State {
     if (!std::exchange(has_tables, true) && !tables.run(api, rank)) return false;
     std::memcpy(token.operands[0], &id, sizeof id);
     read_rows();
-    call = 0;
-    if (!token.run(api, rank)) return false;
+    attend_call = 0;
+    caches_keys = true;
+    const bool ran = token.run(api, rank);
+    caches_keys = false;
+    if (!ran) return false;
     const tensor::DType dtype = program.step.graph.type(program.step.outputs.front().value).dtype;
     for (std::size_t i = 0; i < logits.size(); ++i)
       logits[i] = element_as_double(token.output(0), dtype, static_cast<std::int64_t>(i));

@@ -22,7 +22,7 @@ namespace piper::backend {
 
 /// The callbacks of the run.
 struct TokenHost {
-  const PiperApi* api = nullptr;  // gemm, attend and fail are called
+  const PiperApi* api = nullptr;  // call and fail are called
   void* runtime = nullptr;        // PiperRank::runtime of these calls
   /// The values of a parameter of the model: row-major, aligned to 64 bytes, constant.
   std::function<const void*(tensor::ParamId)> parameter;

@@ -2,6 +2,7 @@
 // of a dimension, rotations.
 
 #include <algorithm>
+#include <cmath>
 
 #include "ir/tensor/infer.h"
 

@@ -104,7 +104,8 @@ SequenceUse sequence_use(const Node& node, std::span<const OperandOfNode> operan
     case Op::layer_norm: case Op::cross_entropy: case Op::slice: case Op::pad: case Op::shift:
     case Op::concat: case Op::rotary: case Op::broadcast: case Op::contract: case Op::contract_add:
       return aligned(node, operands, symbols);
-    // Operations of the backward pass.
+    // Operations of the backward pass and of updates.
+    case Op::piecewise: return refuse(in_words(node.op) + " is of updates");
     case Op::relu_grad: case Op::gelu_grad: case Op::silu_grad: case Op::max_grad:
     case Op::softmax_grad: case Op::log_softmax_grad: case Op::rms_norm_grad:
     case Op::layer_norm_grad: case Op::cross_entropy_grad: case Op::lookup_grad:
