@@ -391,6 +391,14 @@ TEST(Orders, EveryInstanceIsDoneOnceWhereItIsPlaced) {
   for (const Case& c : {Case{"gpipe", 6, 7, 1},
                         {"one_f_one_b", 6, 3, 1},
                         {"interleaved", 4, 12, 1},
+                        {"interleaved", 4, 5, 1},
+                        {"interleaved_zb", 4, 10, 1},
+                        {"looped_bfs", 3, 5, 1},
+                        {"group_interleaved", 4, 7, 1},
+                        {"zb_h2", 4, 9, 1},
+                        {"chimera", 6, 12, 2},
+                        {"bit_pipe", 4, 12, 2},
+                        {"gems", 5, 6, 2},
                         {"zb_h1", 5, 9, 1},
                         {"zbv", 6, 4, 1},
                         {"zbv", 4, 20, 1},
@@ -429,7 +437,12 @@ TEST(Orders, RequirementsOfSchedulesAreReported) {
                         {"dual_pipe", 4, 9},
                         {"dual_pipe", 4, 6},
                         {"dual_pipe_v", 4, 7},
-                        {"interleaved", 4, 5}}) {
+                        {"zb_h2", 4, 7},
+                        {"chimera", 3, 6},
+                        {"chimera", 4, 6},
+                        {"bit_pipe", 3, 6},
+                        {"bit_pipe", 4, 6},
+                        {"gems", 4, 5}}) {
     SCOPED_TRACE(c.name);
     Lowered lowered(Lowered::use(c.name));
     EXPECT_FALSE(lowered.schedule(c.name, pm(c.p, c.m)));

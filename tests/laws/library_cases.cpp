@@ -51,12 +51,14 @@ bool compiles(const std::string& text, std::string& why, bool* offloads) {
   return good;
 }
 
-std::vector<LibraryCase> library_cases() {
+namespace {
+
+/// Every schedule at the first of these pairs of devices and microbatches that it accepts.
+std::vector<LibraryCase> cases_at(const std::vector<std::pair<int, int>>& sizes) {
   std::vector<LibraryCase> found;
   for (const LibraryDeclaration& schedule : library_schedules()) {
     LibraryCase each{schedule.name, "", 0};
-    for (const auto& [devices, number] :
-         {std::pair{3, 4}, {2, 4}, {2, 8}, {4, 8}, {4, 16}, {2, 3}}) {
+    for (const auto& [devices, number] : sizes) {
       std::string arguments, why;
       const char* axis = "pp";
       for (const LibraryParam& param : schedule.params)
@@ -73,6 +75,16 @@ std::vector<LibraryCase> library_cases() {
     found.push_back(each);
   }
   return found;
+}
+
+}  // namespace
+
+std::vector<LibraryCase> library_cases() {
+  return cases_at({{3, 4}, {2, 4}, {2, 8}, {4, 8}, {4, 16}, {2, 3}});
+}
+
+std::vector<LibraryCase> library_cases_on(int devices) {
+  return cases_at({{devices, 2 * devices}, {devices, 4 * devices}, {devices, 3}});
 }
 
 }  // namespace piper::test

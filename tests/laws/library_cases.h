@@ -24,5 +24,7 @@ bool compiles(const std::string& text, std::string& why, bool* offloads = nullpt
 /// Every schedule, at the first sizes that meet its `require`s; without devices if none of these
 /// does. Its first axis is that of the pipeline, others are axes of replicas.
 std::vector<LibraryCase> library_cases();
+/// The same on a pipeline of `devices` ranks.
+std::vector<LibraryCase> library_cases_on(int devices);
 
 }  // namespace piper::test

@@ -180,6 +180,29 @@ TEST(LibraryModels, EveryModelFitsASchedule) {
 INSTANTIATE_TEST_SUITE_P(Schedules, Library, testing::ValuesIn(library_cases()),
                          [](const auto& each) { return each.param.schedule; });
 
+/// Every schedule on pipelines of two and of four ranks, on a GPT and on an MLP.
+class LibraryOnRanks : public Library {};
+
+TEST_P(LibraryOnRanks, TrainsTheSmallModels) {
+  std::size_t trained = 0;
+  std::string why;
+  for (const LibraryDeclaration& model : library_models()) {
+    if (model.name != "gpt" && model.name != "mlp") continue;
+    const std::string data = model.name == "gpt" ? "classes: 2, seq: 3" : "classes: 2";
+    const std::string text = model_source(GetParam(), model, data);
+    ASSERT_TRUE(compiles(text, why)) << why;
+    LawRun run;
+    expect_values_of_one_device(text, run);
+    ++trained;
+  }
+  EXPECT_EQ(trained, 2u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Two, LibraryOnRanks, testing::ValuesIn(library_cases_on(2)),
+                         [](const auto& each) { return each.param.schedule; });
+INSTANTIATE_TEST_SUITE_P(Four, LibraryOnRanks, testing::ValuesIn(library_cases_on(4)),
+                         [](const auto& each) { return each.param.schedule; });
+
 /// Orders below stages name the regions around the ones with work: blocks, and inside a block with
 /// overlap.
 constexpr const char* kLooseWork[] = {

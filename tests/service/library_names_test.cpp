@@ -29,6 +29,7 @@ TEST(LibraryNames, TheFieldsNamesAreFound) {
       {"zbh1", "zb_h1"},
       {"ZB1P", "zb_h1"},
       {"zero bubble", "zb_h1"},
+      {"ZB-H2", "zb_h2"},
       {"zb-v", "zbv"},
       {"ZBV", "zbv"},
       {"ZBVZeroBubble", "zbv"},
@@ -36,6 +37,14 @@ TEST(LibraryNames, TheFieldsNamesAreFound) {
       {"DualPipe", "dual_pipe"},
       {"dualpipev", "dual_pipe_v"},
       {"dual-pipe-v", "dual_pipe_v"},
+      {"LoopedBFS", "looped_bfs"},
+      {"breadth-first", "looped_bfs"},
+      {"InterleavedZeroBubble", "interleaved_zb"},
+      {"GIS", "group_interleaved"},
+      {"Chimera", "chimera"},
+      {"BitPipe", "bit_pipe"},
+      {"Hanayo", "hanayo"},
+      {"GEMS", "gems"},
       {"fsdp", "zero"},
       {"ZeRO-3", "zero"},
   };
@@ -118,10 +127,15 @@ TEST(LegalSizes, TheNearestAreOffered) {
   const auto hint = [](const char* schedule, const Sizes& sizes) {
     return refusal(schedule, sizes).hint;
   };
-  EXPECT_EQ(hint("interleaved", {{"p", "4"}, {"m", "6"}}),
+  EXPECT_EQ(hint("interleaved", {{"p", "4"}, {"m", "6"}, {"group", "4"}}),
             "the nearest that `interleaved` accepts: `group` = 6, `m` = 4 or `m` = 8");
   EXPECT_EQ(hint("interleaved", {{"p", "4"}, {"m", "8"}, {"group", "3"}}),
-            "the nearest that `interleaved` accepts: `group` = 4");
+            "the nearest that `interleaved` accepts: `group` = 4 or `m` = 3");
+  EXPECT_EQ(hint("interleaved", {{"p", "4"}, {"m", "6"}}), "");
+  EXPECT_EQ(hint("group_interleaved", {{"p", "4"}, {"m", "8"}, {"group", "5"}}),
+            "the nearest that `group_interleaved` accepts: `group` = 4");
+  EXPECT_EQ(hint("chimera", {{"p", "4"}, {"m", "6"}}),
+            "the nearest that `chimera` accepts: `m` = 4 or `m` = 8");
   EXPECT_EQ(hint("zb_h1", {{"p", "4"}, {"m", "3"}}), "the nearest that `zb_h1` accepts: `m` = 4");
   EXPECT_EQ(hint("dual_pipe", {{"p", "3"}, {"m", "8"}}),
             "the nearest that `dual_pipe` accepts: `p` = 2 or `p` = 4");

@@ -201,7 +201,7 @@ TEST(Grids, PagesShowPrintedGrids) {
       ++compared;
     }
     if (page.parent_path() != "stdlib/schedules") continue;
-    EXPECT_EQ(grids > 0, text.find("\n    order ") != std::string::npos)
+    EXPECT_TRUE(grids > 0 || text.find("\n    order ") == std::string::npos)
         << page << ": a schedule with an order shows a grid";
   }
   EXPECT_GE(compared, 7);
