@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -181,13 +182,46 @@ TEST(LibraryFormulas, HanayoIsNearItsFormula) {
   }
 }
 
-/// Makespans of Llama-2 7B schedules at equal times, p = 8 and m = 32, in the order that their
-/// measured throughput has (AMD's Primus on MI300; ZBV is measured 0.6 % behind).
-TEST(LibraryFormulas, OrderOfMeasuredSchedules) {
+double largest_peak(const Timeline& timeline) {
+  double most = 0;
+  for (const Timeline::Rank& rank : timeline.ranks) most = std::max(most, rank.peak);
+  return most;
+}
+
+TEST(LibraryFormulas, ControllableMemory) {
+  for (int p = 2; p <= 8; ++p) {
+    for (const int m : {2 * p, 2 * p + 1, 3 * p + 2}) {
+      SCOPED_TRACE(testing::Message() << p << " " << m);
+      const Timeline least = timeline_of("v_min", sizes(p, m));
+      EXPECT_NEAR(largest_peak(least), (p + 4) / 3, kExact);
+      EXPECT_NEAR(least.span - 3 * m, 2 * p - 2.5 - (p % 3 == 0 ? 1 : 0), kExact);
+      const Timeline half = timeline_of("v_half", sizes(p, m));
+      EXPECT_NEAR(largest_peak(half), (p + 2) / 2, kExact);
+      if (p > 2) {
+        EXPECT_NEAR(half.span - 3 * m, (p % 2 == 0 ? 3 * p - 7 : 3 * p - 4) / 2.0, kExact);
+      }
+      const Timeline whole = timeline_of("v_1f1b", sizes(p, m));
+      EXPECT_NEAR(largest_peak(whole), 2 * p / 3 + 1, kExact);
+    }
+  }
+}
+
+/// Makespans at equal times for the sizes of a published comparison (AMD's Primus on MI300).
+TEST(LibraryFormulas, ScheduleOfAPublishedComparison) {
   const std::pair<const char*, double> rows[] = {
-      {"one_f_one_b", 117}, {"interleaved", 106.5}, {"zb_h1", 103}, {"zbv", 99.5}};
+      {"one_f_one_b", 117}, {"interleaved", 106.5}, {"zb_h1", 103},
+      {"zbv", 99.5},        {"v_half", 104.5},      {"v_min", 109.5}};
   for (const auto& [name, makespan] : rows)
     EXPECT_NEAR(timeline_of(name, sizes(8, 32)).makespan, makespan, kExact) << name;
+}
+
+/// Idle time beside work for the sizes of Megatron-LM's paper (arXiv 2104.04473, table 1), where it
+/// is (p-1)/(v m).
+TEST(LibraryFormulas, MegatronsTable) {
+  for (const auto& [p, m, v] : {std::tuple(2, 12, 1), {4, 28, 3}, {8, 48, 2}}) {
+    const Timeline timeline = timeline_of("interleaved", sizes(p, m, v));
+    EXPECT_NEAR(timeline.makespan / most_work(timeline) - 1, (p - 1.0) / (v * m), kExact) << p;
+  }
 }
 
 }  // namespace

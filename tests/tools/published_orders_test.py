@@ -45,6 +45,11 @@ def legal_sizes():
                 yield "gems", sizes
             for waves in (1, 2):
                 yield "hanayo", {**sizes, "waves": waves}
+        for m in (1, 2, 3, p, 2 * p, 2 * p + 5, 3 * p + 7):
+            for schedule in ("v_min", "v_half", "v_1f1b"):
+                yield schedule, {"p": p, "m": m}
+    for schedule in ("v_min", "v_half", "v_1f1b"):
+        yield schedule, {"p": 8, "m": 24}
     for p in (2, 4, 6):
         for units in (1, 2, 3):
             yield "chimera", {"p": p, "m": units * p}
