@@ -199,9 +199,9 @@ TEST_P(LibraryOnRanks, TrainsTheSmallModels) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Two, LibraryOnRanks, testing::ValuesIn(library_cases_on(2)),
-                         [](const auto& each) { return each.param.schedule; });
+                         [](const auto& info) { return info.param.schedule; });
 INSTANTIATE_TEST_SUITE_P(Four, LibraryOnRanks, testing::ValuesIn(library_cases_on(4)),
-                         [](const auto& each) { return each.param.schedule; });
+                         [](const auto& info) { return info.param.schedule; });
 
 /// Orders below stages name the regions around the ones with work: blocks, and inside a block with
 /// overlap.

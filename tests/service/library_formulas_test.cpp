@@ -22,13 +22,12 @@ using passes::Timeline;
 constexpr double kExact = 1e-9;
 
 /// Equal times, unequal times with a short and a long BW.
-constexpr OperationCosts kCosts[] = {
-    {}, {.f = 10, .bi = 11, .bw = 8}, {.f = 4, .bi = 6, .bw = 5}};
+constexpr OperationCosts kCosts[] = {{}, {.f = 10, .bi = 11, .bw = 8}, {.f = 4, .bi = 6, .bw = 5}};
 
 double most_work(const Timeline& timeline) {
-  double most = 0;
-  for (const Timeline::Rank& rank : timeline.ranks) most = std::max(most, rank.work);
-  return most;
+  double largest = 0;
+  for (const Timeline::Rank& rank : timeline.ranks) largest = std::max(largest, rank.work);
+  return largest;
 }
 
 std::vector<lower::Override> with(int p, int m, std::vector<std::pair<std::string, int>> more) {
@@ -96,8 +95,7 @@ TEST(LibraryFormulas, InterleavedZeroBubble) {
         SCOPED_TRACE(testing::Message() << p << " " << m << " " << v);
         for (const OperationCosts& costs : kCosts) {
           const Timeline timeline = timeline_of("interleaved_zb", with(p, m, {{"v", v}}), costs);
-          const double idle =
-              costs.bw <= costs.f ? costs.f + costs.bi - costs.bw : costs.bi;
+          const double idle = costs.bw <= costs.f ? costs.f + costs.bi - costs.bw : costs.bi;
           EXPECT_NEAR(timeline.span - most_work(timeline), (p - 1) * idle / v, kExact);
           expect_peaks(timeline, [&](int) { return p; });
         }
@@ -183,34 +181,34 @@ TEST(LibraryFormulas, HanayoIsNearItsFormula) {
 }
 
 double largest_peak(const Timeline& timeline) {
-  double most = 0;
-  for (const Timeline::Rank& rank : timeline.ranks) most = std::max(most, rank.peak);
-  return most;
+  double largest = 0;
+  for (const Timeline::Rank& rank : timeline.ranks) largest = std::max(largest, rank.peak);
+  return largest;
 }
 
 TEST(LibraryFormulas, ControllableMemory) {
   for (int p = 2; p <= 8; ++p) {
     for (const int m : {2 * p, 2 * p + 1, 3 * p + 2}) {
       SCOPED_TRACE(testing::Message() << p << " " << m);
-      const Timeline least = timeline_of("v_min", sizes(p, m));
-      EXPECT_NEAR(largest_peak(least), (p + 4) / 3, kExact);
-      EXPECT_NEAR(least.span - 3 * m, 2 * p - 2.5 - (p % 3 == 0 ? 1 : 0), kExact);
-      const Timeline half = timeline_of("v_half", sizes(p, m));
-      EXPECT_NEAR(largest_peak(half), (p + 2) / 2, kExact);
+      const Timeline v_min = timeline_of("v_min", sizes(p, m));
+      EXPECT_NEAR(largest_peak(v_min), (p + 4) / 3, kExact);
+      EXPECT_NEAR(v_min.span - 3 * m, 2 * p - 2.5 - (p % 3 == 0 ? 1 : 0), kExact);
+      const Timeline v_half = timeline_of("v_half", sizes(p, m));
+      EXPECT_NEAR(largest_peak(v_half), (p + 2) / 2, kExact);
       if (p > 2) {
-        EXPECT_NEAR(half.span - 3 * m, (p % 2 == 0 ? 3 * p - 7 : 3 * p - 4) / 2.0, kExact);
+        EXPECT_NEAR(v_half.span - 3 * m, (p % 2 == 0 ? 3 * p - 7 : 3 * p - 4) / 2.0, kExact);
       }
-      const Timeline whole = timeline_of("v_1f1b", sizes(p, m));
-      EXPECT_NEAR(largest_peak(whole), 2 * p / 3 + 1, kExact);
+      const Timeline v_1f1b = timeline_of("v_1f1b", sizes(p, m));
+      EXPECT_NEAR(largest_peak(v_1f1b), 2 * p / 3 + 1, kExact);
     }
   }
 }
 
 /// Makespans at equal times for the sizes of a published comparison (AMD's Primus on MI300).
 TEST(LibraryFormulas, ScheduleOfAPublishedComparison) {
-  const std::pair<const char*, double> rows[] = {
-      {"one_f_one_b", 117}, {"interleaved", 106.5}, {"zb_h1", 103},
-      {"zbv", 99.5},        {"v_half", 104.5},      {"v_min", 109.5}};
+  const std::pair<const char*, double> rows[] = {{"one_f_one_b", 117}, {"interleaved", 106.5},
+                                                 {"zb_h1", 103},       {"zbv", 99.5},
+                                                 {"v_half", 104.5},    {"v_min", 109.5}};
   for (const auto& [name, makespan] : rows)
     EXPECT_NEAR(timeline_of(name, sizes(8, 32)).makespan, makespan, kExact) << name;
 }

@@ -33,7 +33,7 @@ def grouped(p, r, m, v, group, down=False):
             for mb in range(first, min(first + group, m))]
 
 
-def own(r, m):
+def on_stage(r, m):
     return [(r, mb) for mb in range(m)]
 
 
@@ -57,8 +57,8 @@ def interleaved_zb(p, m, v=2, group=None):
 def group_interleaved(p, m, v=2, group=None):
     """The block of a whole group, repeated; microbatches that do not exist are left out."""
     g = group or (p + 1) // 2
-    whole = -(-m // g) * g
-    ranks = [alternate(grouped(p, r, whole, v, g), grouped(p, r, whole, v, g, True), p - 1 - r + (v - 1) * g)
+    rounded = -(-m // g) * g
+    ranks = [alternate(grouped(p, r, rounded, v, g), grouped(p, r, rounded, v, g, True), p - 1 - r + (v - 1) * g)
              for r in range(p)]
     return [[step for step in rank if step[2] < m] for rank in ranks]
 
@@ -70,7 +70,7 @@ def looped_bfs(p, m, v=2):
 
 
 def zb_h2(p, m):
-    return [alternate(own(r, m), own(r, m), 2 * (p - 1 - r), True, 2 * r) for r in range(p)]
+    return [alternate(on_stage(r, m), on_stage(r, m), 2 * (p - 1 - r), True, 2 * r) for r in range(p)]
 
 
 def chimera(p, m):
@@ -189,16 +189,16 @@ def change(code):
 
 
 def peak_with_weights(row):
-    held, most = 0, 0
+    held, peak = 0, 0
     for code in row:
         held += change(code)
-        most = max(most, held)
-    return most
+        peak = max(peak, held)
+    return peak
 
 
 def peak_without_weights(row):
     """Pending weight gradients run in free slots."""
-    held, most, pending = 0, 0, 0
+    held, peak, pending = 0, 0, 0
     for code in row:
         if code is None:
             if pending:
@@ -207,8 +207,8 @@ def peak_without_weights(row):
             held += 1
         else:
             pending += 1
-        most = max(most, held)
-    return most
+        peak = max(peak, held)
+    return peak
 
 
 def filled(row):
