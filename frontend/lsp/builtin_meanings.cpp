@@ -112,6 +112,16 @@ constexpr Meaning kMeanings[] = {
     {sema::Builtin::host_memory,
      "the most bytes that a device has in the memory of the host: values that `offload` brings there, and the copy that a checkpoint is written from"},
     {sema::Builtin::traffic, "the bytes that all ranks send in a step"},
+    {sema::Builtin::before, "the order with one step directly before another one of its rank"},
+    {sema::Builtin::compact,
+     "the order with steps in earlier free slots, while no rank holds more than `cap`"},
+    {sema::Builtin::fill, "the order with pending weight gradients in free slots: `.fill(BW)`"},
+    {sema::Builtin::greedy, "an order by list scheduling of the parts of the partition"},
+    {sema::Builtin::only, "the order of these ranks alone; others get the default one"},
+    {sema::Builtin::postpone,
+     "the order with some operations later on their rank: `.postpone(BW, by: 2)`"},
+    {sema::Builtin::squeeze, "the order with the earliest slots that it allows"},
+    {sema::Builtin::swap, "the order with two steps of a rank exchanged"},
 };
 
 struct Argument {
@@ -120,6 +130,25 @@ struct Argument {
 };
 
 constexpr Argument kArguments[] = {
+    {"before", "move", "the operation that moves: `B mb[0]`"},
+    {"before", "next", "the operation that it comes directly before"},
+    {"before", "on", "the ranks that change; all of them by default"},
+    {"compact", "cap", "the most activations of a rank, in microbatches of 1/P of the model"},
+    {"fill", "pending", "`BW`: the weight gradients of each `BI` without a `BW`"},
+    {"greedy", "bi", "the time of an input gradient; a whole backward takes `bi + bw`"},
+    {"greedy", "bw", "the time of a weight gradient"},
+    {"greedy", "cap", "the most activations of a rank, in microbatches of 1/P of the model"},
+    {"greedy", "comm", "the time of a message between ranks"},
+    {"greedy", "f", "the time of a forward"},
+    {"greedy", "prefer", "the pass that goes first: `F`, `B` or `BW`"},
+    {"greedy", "split_backward", "whether backwards are `BI` and `BW`"},
+    {"only", "devices", "the ranks that stay: `p[0]`"},
+    {"postpone", "by", "the number of steps of the rank that run before"},
+    {"postpone", "on", "the ranks that change; all of them by default"},
+    {"postpone", "work", "the operations that move: `BW`, `BW stage[0]`"},
+    {"swap", "a", "an operation: `F mb[1]`"},
+    {"swap", "b", "the operation that it changes places with"},
+    {"swap", "on", "the ranks that change; all of them by default"},
     {"adamw", "betas",
      "how much of the averages of gradients and of their squares is kept in a step"},
     {"adamw", "eps", "added to the root of the squares, to avoid a division by 0"},

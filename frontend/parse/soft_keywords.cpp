@@ -17,6 +17,14 @@ class Around {
   std::size_t type(std::size_t distance) const {
     return at_ + distance < tokens_.size() ? tokens_[at_ + distance].type : antlr4::Token::EOF;
   }
+  std::size_t before(std::size_t distance) const {
+    return distance <= at_ ? tokens_[at_ - distance].type : antlr4::Token::EOF;
+  }
+  /// At a `(`: whether `.NAME` is before it.
+  bool calls_method() const {
+    const std::size_t name = before(1);
+    return (name == Lexer::NAME || name == Lexer::ORDER) && before(2) == Lexer::DOT;
+  }
   bool on_this_line(std::size_t distance) const {
     return at_ + distance < tokens_.size() && !tokens_[at_ + distance].first_on_line;
   }
@@ -44,16 +52,27 @@ bool begins_item(const Around& around, std::size_t depth) {
 
 std::vector<bool> names_among_soft_keywords(const std::vector<SoftToken>& tokens) {
   std::vector<bool> result(tokens.size(), false);
-  std::size_t depth = 0;  // of brackets
+  std::vector<bool> brackets;  // open ones: whether it holds the arguments of a method
   for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const Around around(tokens, i);
     switch (tokens[i].type) {
-      case Lexer::LPAREN:
+      case Lexer::LPAREN: brackets.push_back(around.calls_method()); continue;
       case Lexer::LBRACKET:
-      case Lexer::LBRACE: ++depth; continue;
+      case Lexer::LBRACE: brackets.push_back(false); continue;
       case Lexer::RPAREN:
       case Lexer::RBRACKET:
-      case Lexer::RBRACE: depth -= depth > 0 ? 1 : 0; continue;
-      case Lexer::NAMES: result[i] = !begins_item(Around(tokens, i), depth); continue;
+      case Lexer::RBRACE:
+        if (!brackets.empty()) brackets.pop_back();
+        continue;
+      case Lexer::NAMES: result[i] = !begins_item(around, brackets.size()); continue;
+      case Lexer::ORDER:
+        result[i] = around.before(1) == Lexer::DOT && around.type(1) == Lexer::LPAREN &&
+                    around.on_this_line(0);
+        continue;
+      case Lexer::ON:
+      case Lexer::BY:
+        result[i] = !brackets.empty() && brackets.back() && around.type(1) == Lexer::COLON;
+        continue;
       default: continue;
     }
   }

@@ -1,8 +1,10 @@
 #pragma once
-// Words that are keywords only where they begin an item, and names elsewhere.
+// Words that are keywords at some places and names elsewhere.
 //
 //   names llama { ... }   ->   a keyword: a name on its line follows, and `{`
 //   let names = 4         ->   a name
+//   gpipe.order(p, m)     ->   a name: it follows a `.`
+//   o.postpone(BW, by: 2) ->   a name: it labels an argument of a method
 
 #include <concepts>
 #include <cstddef>

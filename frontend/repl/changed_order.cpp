@@ -21,20 +21,24 @@ class OrderWriter {
 
   void add_rank(const passes::OrdersTable::Row& row, DeviceSetId devices) {
     std::vector<std::uint32_t> top;
-    const std::vector<std::vector<dag::NodeId>> named = named_behind(row);
+    const std::vector<std::vector<Named>> named = named_behind(row);
+    count_operations(row);
     for (std::size_t i = 0; i < row.ops.size();) {
       std::size_t end = i + 1;
       while (row.ops[i].group && end < row.ops.size() && row.ops[end].group == row.ops[i].group)
         ++end;
       std::vector<std::uint32_t> members;
       const std::size_t first = i;
-      for (; i < end; ++i) members.push_back(add_operation(row.ops[i]));
+      for (; i < end; ++i) members.push_back(add_operation(row, row.ops[i], named[i]));
+      members = joined_by_instance(row, first, members);
       top.push_back(members.size() == 1 ? members.front()
                                         : add_step(OrderStep::Kind::group, members,
                                                    order_.steps[members.front()].loc));
       for (std::size_t k = first; k < end; ++k) {
-        for (const dag::NodeId communication : named[k])
-          top.push_back(add_communication(communication));
+        for (const Named& behind : named[k]) {
+          if (!in_pieces(row.ops[k], named[k]))
+            top.push_back(add_communication(behind.communication));
+        }
       }
     }
     directive::RankSteps rank;
@@ -49,6 +53,12 @@ class OrderWriter {
   Order take() { return std::move(order_); }
 
  private:
+  /// A communication that an order names after a chunk of an operation.
+  struct Named {
+    std::uint32_t chunk = 0;  // its position among those of the operation
+    dag::NodeId communication;
+  };
+
   /// A communication that an order names, and the work before which it names it.
   void find_named() {
     for (const auto& [before, after] : dag_.temporal) {
@@ -76,16 +86,17 @@ class OrderWriter {
   }
 
   /// For each operation of a row the communication that the order names after it, as written.
-  std::vector<std::vector<dag::NodeId>> named_behind(const passes::OrdersTable::Row& row) const {
-    std::vector<std::vector<dag::NodeId>> behind(row.ops.size());
+  std::vector<std::vector<Named>> named_behind(const passes::OrdersTable::Row& row) const {
+    std::vector<std::vector<Named>> behind(row.ops.size());
     if (named_.empty()) return behind;
-    std::map<dag::NodeId, std::size_t> operation_of;
+    using Place = std::pair<std::size_t, std::uint32_t>;  // operation, chunk
+    std::map<dag::NodeId, Place> operation_of;
     for (std::size_t i = 0; i < row.ops.size(); ++i) {
       for (std::uint32_t k = 0; k < row.ops[i].num_nodes; ++k)
-        operation_of[row.nodes[row.ops[i].first_node + k]] = i;
+        operation_of[row.nodes[row.ops[i].first_node + k]] = {i, k};
     }
     // Members of a group are several before it.
-    std::vector<std::pair<dag::NodeId, std::size_t>> last;
+    std::vector<std::pair<dag::NodeId, Place>> last;
     for (const auto& [before, after] : dag_.temporal) {
       const auto operation = operation_of.find(before);
       if (operation == operation_of.end() || !named_.contains(after)) continue;
@@ -100,7 +111,8 @@ class OrderWriter {
         known->second = std::max(known->second, operation->second);
       }
     }
-    for (const auto& [communication, operation] : last) behind[operation].push_back(communication);
+    for (const auto& [communication, place] : last)
+      behind[place.first].push_back({place.second, communication});
     return behind;
   }
 
@@ -126,9 +138,74 @@ class OrderWriter {
     return static_cast<std::uint32_t>(order_.steps.size() - 1);
   }
 
-  std::uint32_t add_operation(const Op& op) {
-    return add_named(op.pass, directive::CommClass::none, op.region, dag_.node(op.first).instance,
-                     op.loc);
+  /// The instance and the outermost region of an operation.
+  using Work = std::pair<std::vector<std::int32_t>, std::string_view>;
+  Work work_of(const Op& op) const {
+    const dag::Instance& instance = dag_.node(op.first).instance;
+    const std::string_view region = op.region;
+    return {{std::begin(instance.at), std::end(instance.at)}, region.substr(0, region.find('.'))};
+  }
+
+  void count_operations(const passes::OrdersTable::Row& row) {
+    counts_.clear();
+    for (const Op& op : row.ops) ++counts_[work_of(op)][op.pass];
+  }
+
+  /// Whether its chunks are named one by one: the name of the operation may mean chunks of others
+  /// of the rank, too, or a communication is named between its chunks.
+  bool in_pieces(const Op& op, const std::vector<Named>& named) {
+    if (std::any_of(named.begin(), named.end(),
+                    [&](const Named& behind) { return behind.chunk + 1 < op.num_nodes; }))
+      return true;
+    std::map<Pass, int>& count = counts_[work_of(op)];
+    const bool half = op.pass == Pass::BI || op.pass == Pass::BW;
+    // `BI` and `BW` name the same pieces.
+    return count[op.pass] > 1 ||
+           (half && (count[Pass::B] > 0 || count[Pass::BI] > 1 || count[Pass::BW] > 1)) ||
+           (op.pass == Pass::B && count[Pass::BI] + count[Pass::BW] > 0);
+  }
+
+  /// The members of a group whose operations begin at `first`: those of one instance may need each
+  /// other, so they are one member.
+  std::vector<std::uint32_t> joined_by_instance(const passes::OrdersTable::Row& row,
+                                                std::size_t first,
+                                                const std::vector<std::uint32_t>& steps) {
+    std::vector<std::pair<dag::Instance, std::vector<std::uint32_t>>> members;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const dag::Instance& instance = dag_.node(row.ops[first + i].first).instance;
+      const auto known = std::find_if(members.begin(), members.end(),
+                                      [&](const auto& member) { return member.first == instance; });
+      if (known == members.end()) {
+        members.push_back({instance, {steps[i]}});
+      } else {
+        known->second.push_back(steps[i]);
+      }
+    }
+    if (members.size() < 2) return steps;
+    std::vector<std::uint32_t> joined;
+    for (const auto& [instance, parts] : members)
+      joined.push_back(parts.size() == 1 ? parts.front()
+                                         : add_step(OrderStep::Kind::sequence, parts,
+                                                    order_.steps[parts.front()].loc));
+    return joined;
+  }
+
+  std::uint32_t add_operation(const passes::OrdersTable::Row& row, const Op& op,
+                              const std::vector<Named>& named) {
+    if (!in_pieces(op, named))
+      return add_named(op.pass, directive::CommClass::none, op.region, dag_.node(op.first).instance,
+                       op.loc);
+    std::vector<std::uint32_t> chunks;
+    for (std::uint32_t i = 0; i < op.num_nodes; ++i) {
+      const dag::Node& node = dag_.node(row.nodes[op.first_node + i]);
+      chunks.push_back(add_named(op.pass, directive::CommClass::none, texts_.of(node.chunk),
+                                 node.instance, op.loc));
+      for (const Named& behind : named) {
+        if (behind.chunk == i) chunks.push_back(add_communication(behind.communication));
+      }
+    }
+    return chunks.size() == 1 ? chunks.front()
+                              : add_step(OrderStep::Kind::sequence, chunks, op.loc);
   }
 
   std::uint32_t add_named(Pass pass, directive::CommClass part, std::string_view region,
@@ -183,6 +260,7 @@ class OrderWriter {
   const dag::Dag& dag_;
   const dag::SegmentTexts texts_;
   std::map<dag::NodeId, dag::NodeId> named_;
+  std::map<Work, std::map<Pass, int>> counts_;  // of the row: its operations
   Order order_;
 };
 

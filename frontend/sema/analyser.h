@@ -238,7 +238,14 @@ class Analyser {
 
   // check_call.cpp
   Type call(ast::CallExpr& expr, bool as_statement);
-  Type call_function(ast::CallExpr& expr, FunctionId id, bool as_statement);
+  /// `of_order`: it is `S.order(...)`.
+  Type call_function(ast::CallExpr& expr, FunctionId id, bool as_statement, bool of_order = false);
+  /// The schedule that the expression names; invalid if it names something else.
+  FunctionId named_schedule(ast::Expr& expr);
+  /// `S.order(...)` of a schedule.
+  Type order_of_schedule(ast::CallExpr& expr, const ast::FieldExpr& callee, FunctionId schedule);
+  /// An operation as the argument of a transform.
+  Type order_operation(ast::OpExpr& op, const Place& place);
   Type call_builtin(ast::CallExpr& expr, std::span<const Signature* const> rows);
   struct ParamView {
     std::string_view name;

@@ -17,6 +17,8 @@ bool accepts(const Signature& row, Type first) {
 
 Type Analyser::call(ast::CallExpr& expr, bool as_statement) {
   if (auto* callee = llvm::dyn_cast<ast::FieldExpr>(expr.callee)) {
+    if (const FunctionId schedule = named_schedule(*callee->base); schedule.valid())
+      return order_of_schedule(expr, *callee, schedule);
     const Type receiver = infer(*callee->base, kOrder);
     if (receiver.is_error() || callee->field.missing()) return kError;
     if (receiver != kOrder) {
@@ -86,7 +88,34 @@ Type Analyser::call(ast::CallExpr& expr, bool as_statement) {
   return call_builtin(expr, rows);
 }
 
-Type Analyser::call_function(ast::CallExpr& expr, FunctionId id, bool as_statement) {
+FunctionId Analyser::named_schedule(ast::Expr& expr) {
+  auto* name = llvm::dyn_cast<ast::NameExpr>(&expr);
+  if (name == nullptr || find_local(name->name) != nullptr) return FunctionId();
+  const Declaration* found = find_declaration(name->name, name->range);
+  if (found == nullptr || found->kind != DeclKind::function ||
+      program_.functions[found->index].sort() != ast::FunctionSort::schedule)
+    return FunctionId();
+  return FunctionId(found->index);
+}
+
+Type Analyser::order_of_schedule(ast::CallExpr& expr, const ast::FieldExpr& callee,
+                                 FunctionId schedule) {
+  auto& name = llvm::cast<ast::NameExpr>(*callee.base);
+  name.referent = ast::Referent::function;
+  name.target = schedule.value();
+  if (callee.field.missing()) return kError;
+  if (callee.field.name != "order") {
+    sink_
+        .report(Code::unknown_field, callee.field.range, "a schedule has no method `{}`",
+                callee.field.name)
+        .hint("`{}.order(...)` is the order of the schedule", name.name);
+    return kError;
+  }
+  call_function(expr, schedule, false, true);
+  return kOrder;
+}
+
+Type Analyser::call_function(ast::CallExpr& expr, FunctionId id, bool as_statement, bool of_order) {
   const Function& function = program_.functions[id.index()];
   expr.referent = ast::Referent::function;
   expr.target = id.value();
@@ -112,6 +141,7 @@ Type Analyser::call_function(ast::CallExpr& expr, FunctionId id, bool as_stateme
         .related(function.syntax->name.range, "`{}` is declared here", function.name());
   };
   const bool in_strategy = body_.sort == BodySort::schedule || body_.sort == BodySort::train;
+  if (of_order) return kOrder;
   if (function.sort() == ast::FunctionSort::schedule && !(as_statement && in_strategy)) {
     misplaced("a schedule", "as a statement of a train or another schedule");
     return kError;
@@ -176,17 +206,51 @@ Type Analyser::call_builtin(ast::CallExpr& expr, std::span<const Signature* cons
   return {common.kind, row->result.list};
 }
 
+Type Analyser::order_operation(ast::OpExpr& op, const Place& place) {
+  op.type = Type{TypeKind::op}.bits();
+  const Type type = op.operand != nullptr ? selector(*op.operand) : kSelector;
+  if (type.is_error()) return kError;
+  if (type != kSelector) {
+    auto diagnostic = sink_.report(
+        type == kCursor ? Code::cursor_is_no_value : Code::not_a_selector, op.operand->range,
+        "this is {}; {} takes operations", with_article(type), place.text());
+    diagnostic.hint("name them by coordinates: `{} stage[0]`, `{} stage[0] mb[1]`",
+                    pass_name(op.pass), pass_name(op.pass));
+    return kError;
+  }
+  const bool fills = place.owner == signature(Builtin::fill).name;
+  const bool prefers = place.owner == signature(Builtin::greedy).name;
+  if ((fills && (op.pass != Pass::BW || op.operand != nullptr))) {
+    sink_.report(Code::type_mismatch, op.range, "{} takes `BW` alone", place.text())
+        .hint("only weight gradients are pending: write `.fill(BW)`");
+    return kError;
+  }
+  if (prefers && (op.pass == Pass::R || op.operand != nullptr)) {
+    sink_.report(Code::type_mismatch, op.range, "{} takes `F`, `B` or `BW` alone", place.text())
+        .hint("it says which pass goes first: `greedy(prefer: B)`");
+    return kError;
+  }
+  return Type{TypeKind::op};
+}
+
 Type Analyser::argument(const ast::Arg& arg, Type expected, const Place& place,
                         std::optional<Type> known) {
   if (expected.is(TypeKind::op)) {
     auto* op = llvm::dyn_cast<ast::OpExpr>(arg.value);
     if (op == nullptr) {
       if (!llvm::isa<ast::ErrorExpr>(arg.value)) {
-        sink_.report(Code::type_mismatch, arg.value->range, "{} takes an operation", place.text())
-            .hint("write the pass too: `left(F {})`", ast::source_text(*arg.value));
+        auto diagnostic = sink_.report(Code::type_mismatch, arg.value->range,
+                                       "{} takes an operation", place.text());
+        if (place.owner == signature(Builtin::greedy).name) {
+          diagnostic.hint("write the pass that goes first: `prefer: B`");
+        } else {
+          diagnostic.hint("write the pass too: `{}(F {})`", place.owner,
+                          ast::source_text(*arg.value));
+        }
       }
       return kError;
     }
+    if (place.owner != signature(Builtin::left).name) return order_operation(*op, place);
     operation(*op, true);
     const bool whole_queue = op->operand == nullptr && op->pass == Pass::BW;
     if (op->operand != nullptr && !type_of(*op->operand).is_error() &&

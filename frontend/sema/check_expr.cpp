@@ -100,11 +100,14 @@ Type Analyser::infer_node(ast::Expr& expr, Type hint) {
       if (base == kSelector) return selector(expr);
       if (base == kOrder && report_unavailable(node.field.name, node.field.range)) return kError;
       if (!base.is_error()) {
-        sink_
-            .report(Code::unknown_field, node.field.range, "{} has no part `{}`",
-                    with_article(base), node.field.name)
-            .hint(
-                "only selectors have parts, such as `model.reduce`, and orders methods, such as `.trim(mb: m)`");
+        auto diagnostic = sink_.report(Code::unknown_field, node.field.range, "{} has no part `{}`",
+                                       with_article(base), node.field.name);
+        if (base == kOrder && !find_builtins(node.field.name, true).empty()) {
+          diagnostic.hint("it is a method, and is called: `.{}(...)`", node.field.name);
+        } else {
+          diagnostic.hint(
+              "only selectors have parts, such as `model.reduce`, and orders methods, such as `.trim(mb: m)`");
+        }
       }
       return kError;
     }

@@ -150,7 +150,7 @@ constexpr OptionRow kOptions[] = {
     {"--format", "FORMAT", "text", "text, json, or html: their timelines on one page",
      bit(Command::compare)},
     {"--format", "FORMAT", "text",
-     "text or json; of pictures also svg, of grid and timeline html, of timeline perfetto, of graph and dag pir",
+     "text or json; of pictures also svg, of grid and timeline html, of timeline perfetto, of graph and dag pir, of orders pipe",
      bit(Command::show)},
     {"--cost", "COSTS", "",
      "f=1,bi=1,bw=1,p2p=0; b is bi+bw, and alone gives both half; pair=3: overlap groups run together in that time",
@@ -289,7 +289,7 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     if (equals == std::string::npos || equals == 0) return "`-D " + value + "` is no `NAME=VALUE`";
     arguments.overrides.push_back({value.substr(0, equals), value.substr(equals + 1)});
   } else if (name == "--format") {
-    if (!one_of(value, {"text", "json", "pir", "svg", "html", "perfetto"}))
+    if (!one_of(value, {"text", "json", "pipe", "pir", "svg", "html", "perfetto"}))
       return "`--format " + value +
              "` is no format: write `text` or `json`, or one that `piper show --help` has";
     arguments.format = value;

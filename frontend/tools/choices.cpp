@@ -9,7 +9,8 @@ bool takes(const OptionRow& option, Command command) {
 std::vector<std::string_view> choices_of(const OptionRow& option) {
   const std::string_view name = option.name;
   if (name == "--format") {
-    if (takes(option, Command::show)) return {"text", "json", "pir", "svg", "html", "perfetto"};
+    if (takes(option, Command::show))
+      return {"text", "json", "pipe", "pir", "svg", "html", "perfetto"};
     if (takes(option, Command::compare)) return {"text", "json", "html"};
     return {"text", "json"};
   }

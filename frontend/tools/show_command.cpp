@@ -2,6 +2,7 @@
 #include <span>
 #include <utility>
 
+#include "frontend/repl/changed_order.h"
 #include "frontend/tools/checkpoint_view.h"
 #include "frontend/tools/commands.h"
 #include "frontend/tools/cuda_view.h"
@@ -12,6 +13,7 @@
 #include "frontend/tools/train_job.h"
 #include "frontend/views/dag_view.h"
 #include "frontend/views/folded_text.h"
+#include "frontend/views/order_list.h"
 #include "frontend/views/orders_view.h"
 #include "ir/byte_text.h"
 #include "ir/dag/plan.h"
@@ -36,7 +38,7 @@ const std::vector<Kind>& kinds() {
   static const std::vector<Kind> kKinds = {
       {"ast", {"text", "json"}, dag::Level::built},
       {"graph", {"text", "json", "pir"}, dag::Level::built},
-      {"orders", {"text", "json"}, dag::Level::ordered},
+      {"orders", {"text", "json", "pipe"}, dag::Level::ordered},
       {"grid", {"text", "json", "svg", "html"}, dag::Level::ordered},
       {"timeline", {"text", "json", "svg", "html", "perfetto"}, dag::Level::ordered},
       {"memory", {"text", "json", "svg"}, dag::Level::planned},
@@ -142,6 +144,28 @@ std::string show_orders(const Session& session, const dag::Dag& dag,
   return grid ? views::grid_text(table, dag, session.screen(), costs) : views::orders_text(table);
 }
 
+/// The orders as an explicit list for a program; nothing after a diagnostic.
+std::optional<std::string> listed_orders(Session& session, const dag::Dag& dag) {
+  DeviceSetTable device_sets = dag.device_sets;
+  const auto order = repl::order_of(passes::orders_table(dag), dag, device_sets);
+  // A gather serves the work behind it, which its name in a list does not tell.
+  const bool gathers = std::any_of(dag.temporal.begin(), dag.temporal.end(), [&](const auto& edge) {
+    return dag::gathers_shards(dag.node(edge.second).kind);
+  });
+  if (!order || gathers) {
+    session.sink()
+        .report(Code::unknown_subject, SourceRange(),
+                "no list of operations gives these orders: {}",
+                gathers ? "they name gathers of sharded parameters"
+                        : "a rank runs several segments of one region")
+        .hint("`piper show orders` shows them, and `piper show dag` all of their work");
+    return std::nullopt;
+  }
+  std::vector<Symbol> dims;
+  for (const auto& dim : dag.dims) dims.push_back(dim.name);
+  return views::order_list(*order, dims, device_sets, dag.mesh, dag.context->symbols);
+}
+
 /// A DAG at the level that the kind needs; nothing after a diagnostic.
 std::optional<std::string> shown(Session& session, const Kind& kind, const dag::Dag& dag,
                                  const views::SimulationCosts& costs) {
@@ -154,6 +178,7 @@ std::optional<std::string> shown(Session& session, const Kind& kind, const dag::
   if (kind.name == "comm") return traffic_picture(session, dag);
   const std::string& format = session.arguments().format;
   if (kind.name == "timeline") return timeline_picture(session, dag, costs);
+  if (format == "pipe") return listed_orders(session, dag);
   if (format == "svg" || format == "html") return grid_picture(session, dag, costs);
   return show_orders(session, dag, costs, kind.name == "grid");
 }

@@ -35,6 +35,7 @@ void ClaimedGathers::place(const RankOp& at, const std::vector<NodeId>& nodes, s
   if (uses.empty() && late.valid()) return reports_.gathered_late(at, late, out_.loc[late.index()]);
   if (uses.empty()) return reports_.no_communication(at, nodes.front());
   for (const auto& [whole, work] : uses) {
+    std::optional<LocId> repeated;
     for (const NodeId use : work) {
       places_.replace({whole, use}, claim, at, previous, before);
       const auto [known, fresh] = of_rank_.try_emplace({whole, use}, out_.gathers.size());
@@ -42,11 +43,12 @@ void ClaimedGathers::place(const RankOp& at, const std::vector<NodeId>& nodes, s
       Dag::GatherInterval& earlier =
           out_.gathers[std::exchange(known->second, out_.gathers.size())];
       std::erase(earlier.uses, use);
-      if (earlier.uses.empty()) return reports_.repeated_communication(at, earlier.loc);
+      if (earlier.uses.empty()) repeated = earlier.loc;
     }
     out_.gathers.push_back({whole, {work.begin(), work.end()}, {}, at.op.loc});
     for (const std::uint32_t unit : previous)
       out_.gathers.back().after.push_back(graph_.front(unit));
+    if (repeated) return reports_.repeated_communication(at, *repeated);
   }
 }
 

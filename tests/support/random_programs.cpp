@@ -68,10 +68,35 @@ class ProgramMaker {
     const std::string order = random_order(context_, random_, program.model, program.strategy, "pp",
                                            {.halves = options_.halves});
     return with_streams(order.empty() ? std::move(program)
-                                      : read_program(context_, text + order + "}\n"));
+                                      : read_program(context_, with_order(text, order) + "}\n"));
   }
 
  private:
+  /// The text with an order. Some orders are those of a function, changed by transforms that keep
+  /// every order legal: nothing is beyond the last microbatch, and later weight gradients delay
+  /// only communication and the `R` and gathers that an order names.
+  std::string with_order(const std::string& text, const std::string& order) const {
+    static const std::string kBegin = "    order {\n", kEnd = "    }\n";
+    const auto names = [&](const char* word) { return order.find(word) != std::string::npos; };
+    // From the text, because a draw of its own would change every program after it.
+    if (order.size() % 3 != 0 || !order.starts_with(kBegin) || !order.ends_with(kEnd))
+      return text + order;
+    const bool later = options_.halves && (names("B ") || names("BW")) && !names(".reduce") &&
+                       !names(".gather") && !names("R ");
+    std::string params = "pp: axis, dp: axis", arguments = "pp, dp";
+    if (ep_ > 0) {
+      params += ", ep: axis";
+      arguments += ", ep";
+    }
+    const std::string steps =
+        order.substr(kBegin.size(), order.size() - kBegin.size() - kEnd.size());
+    const std::size_t train = text.find("\ntrain drawn = ") + 1;
+    return text.substr(0, train) + "def drawn_order(" + params + ") -> order {\n" + steps + "}\n" +
+           text.substr(train) + "    order drawn_order(" + arguments +
+           ").trim(mb: " + number(microbatches_) + ")" +
+           (later ? ".postpone(BW, by: " + number(1 + order.size() % 5) + ")" : "") + "\n";
+  }
+
   std::uint32_t between(std::uint32_t low, std::uint32_t high) {
     return static_cast<std::uint32_t>(random_.between(low, high));
   }

@@ -247,6 +247,14 @@ Value Evaluator::eval_builtin(const ast::CallExpr& expr, Frame& frame) {
     case Builtin::held: return call.held();
     case Builtin::left: return call.left();
     case Builtin::trim: return call.trim();
+    case Builtin::before:
+    case Builtin::compact:
+    case Builtin::fill:
+    case Builtin::greedy:
+    case Builtin::only:
+    case Builtin::postpone:
+    case Builtin::squeeze:
+    case Builtin::swap: return eval_order_call(id, expr, frame);
     case Builtin::number_max: return call.largest();
     case Builtin::number_min: return call.smallest();
     case Builtin::number_sum: return call.sum();

@@ -73,6 +73,10 @@ Value Evaluator::eval_call(const ast::CallExpr& expr, Frame& frame) {
   if (expr.referent == ast::Referent::builtin) return eval_builtin(expr, frame);
   const sema::Function& function = program_->functions[expr.target];
   if (function.sort() == ast::FunctionSort::model) return model->call(function, expr, frame);
+  if (function.sort() == ast::FunctionSort::schedule) {
+    if (schedule == nullptr) set_failed();  // refused by the analysis
+    return schedule == nullptr ? Value() : schedule->order_of(function, expr, frame);
+  }
   Frame callee = bind(function, expr, frame);
   if (failed_) return {};
   if (!function.result.is(sema::TypeKind::order)) return run(function, callee);

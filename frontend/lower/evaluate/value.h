@@ -15,6 +15,7 @@
 
 #include "ir/directive/directive.h"
 #include "ir/machine.h"
+#include "ir/orders/order_value.h"
 #include "ir/tensor/graph.h"
 
 namespace piper::lower {
@@ -62,12 +63,6 @@ struct CursorValue {
   std::uint32_t index = 0;
 };
 
-/// A weight gradient that was postponed (`BI`) and not run when its rank ended.
-struct PendingGradient {
-  directive::OrderOp op;   // coordinates lie in the order's table
-  std::uint32_t rank = 0;  // position in Order::ranks
-};
-
 /// A `names` item: its position in sema::Program::names.
 struct NamesValue {
   std::uint32_t item = 0;
@@ -79,11 +74,8 @@ struct WeightsValue {
   std::optional<NamesValue> names = {};
 };
 
-/// An order with its pending weight gradients; they are an error when the order is applied.
-struct OrderValue {
-  directive::Order order;
-  std::vector<PendingGradient> pending;  // by rank
-};
+using orders::OrderValue;
+using orders::PendingGradient;
 
 /// The values of parameters that a file of weights lacks: those of their initializers.
 enum class Fallback : std::uint8_t { init };

@@ -8,6 +8,12 @@ namespace piper::lower {
 
 using llvm::dyn_cast;
 
+namespace {
+
+constexpr std::int64_t kLastSlot = std::int64_t{1} << 40;
+
+}  // namespace
+
 // ---- ranks
 // -----------------------------------------------------------------------------------------------------------
 
@@ -24,9 +30,12 @@ void leave_out(OrderValue& value, const std::vector<bool>& ranks) {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     number[i] = static_cast<std::uint32_t>(kept);
-    if (!ranks[i]) value.order.ranks[kept++] = value.order.ranks[i];
+    if (ranks[i]) continue;
+    value.slots[kept] = std::move(value.slots[i]);
+    value.order.ranks[kept++] = value.order.ranks[i];
   }
   value.order.ranks.resize(kept);
+  value.slots.resize(kept);
   std::erase_if(value.pending, [&](const PendingGradient& pending) { return ranks[pending.rank]; });
   for (PendingGradient& pending : value.pending) pending.rank = number[pending.rank];
 }
@@ -101,6 +110,7 @@ void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, Dev
   const auto position = static_cast<std::uint32_t>(value_.order.ranks.size());
   for (const directive::OrderOp& op : builder.pending()) value_.pending.push_back({op, position});
   value_.order.ranks.push_back(steps);
+  value_.slots.push_back(builder.slots());
 }
 
 // ---- steps
@@ -198,6 +208,16 @@ std::uint32_t RankBuilder::explicit_op(const ast::OpExpr& op, Frame& frame) {
       enqueue(element, -1, loc);
     } else if (work && op.pass == Pass::BW) {
       if (!take_same(element)) {
+        if (const directive::OrderOp* other = on_earlier_rank(element)) {
+          evaluator_
+              ->fail(
+                  Code::no_pending_gradient, op.range, frame,
+                  "`BW {}` is not on the rank of its `BI`, and only there are the values that it reads",
+                  text(element))
+              .related(other->loc, "`BI {}` is here", text(element))
+              .hint("write `BW {}` behind that `BI`, in the order of the same rank", text(element));
+          return 0;
+        }
         auto&& report = evaluator_->fail(
             Code::no_pending_gradient, op.range, frame,
             "`BW {}` has no `BI` before it on this rank that is still pending", text(element));
@@ -212,6 +232,19 @@ std::uint32_t RankBuilder::explicit_op(const ast::OpExpr& op, Frame& frame) {
     }
   }
   return emit(op.pass, elements, selector.part, loc);
+}
+
+const directive::OrderOp* RankBuilder::on_earlier_rank(const Element& element) const {
+  const directive::OrderOp* found = nullptr;
+  for (std::size_t i = 0; i < order_->ops.size(); ++i) {
+    const directive::OrderOp& op = order_->ops[i];
+    if (op.pass != Pass::BI || op.part != directive::CommClass::none ||
+        !same({op.first_coordinate, op.num_coordinates}, element))
+      continue;
+    if (i >= first_op_) return nullptr;
+    found = &op;
+  }
+  return found;
 }
 
 std::uint32_t RankBuilder::add_member(const ast::StepMember& member, Frame& frame) {
@@ -247,9 +280,20 @@ void RankBuilder::step(const ast::Step& step, Frame& frame) {
 // ---- slots
 // -----------------------------------------------------------------------------------------------------------
 
+std::vector<std::int64_t> RankBuilder::slots() const {
+  std::vector<std::int64_t> list;
+  for (const Slot& slot : slots_) list.push_back(slot.slot);
+  return list;
+}
+
 void RankBuilder::at(const ast::AtStmt& stmt, Frame& frame) {
   const std::int64_t slot = evaluator_->eval_int(*stmt.slot, frame);
   if (evaluator_->failed()) return;
+  if (slot < -kLastSlot || slot > kLastSlot) {
+    evaluator_->fail(Code::order_number, stmt.slot->range, frame,
+                     "the slot is `{}`; slots go from {} to {}", slot, -kLastSlot, kLastSlot);
+    return;
+  }
   if (in_slot_) {
     evaluator_
         ->fail(Code::slots_and_steps, stmt.range, frame,

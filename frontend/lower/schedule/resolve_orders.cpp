@@ -49,8 +49,7 @@ void ScheduleBuilder::leave_out_claimed(OrderValue& value) const {
   leave_out(value, left_out);
 }
 
-std::optional<OrderValue> ScheduleBuilder::evaluate_order(const ast::OrderStmt& stmt,
-                                                          Frame& frame) {
+std::optional<OrderValue> ScheduleBuilder::order_value(const ast::OrderStmt& stmt, Frame& frame) {
   // An order walks through the parts of partitions and splits: without their extents its errors
   // would be consequences.
   if (lacks_extents_) evaluator_->set_failed();
@@ -74,7 +73,14 @@ std::optional<OrderValue> ScheduleBuilder::evaluate_order(const ast::OrderStmt& 
       stmt.value ? stmt.range.end
                  : stmt.range.begin + static_cast<std::uint32_t>(std::string_view("order").size());
   value.order.loc = evaluator_->here({stmt.range.file, stmt.range.begin, end}, frame);
-  if (!value.pending.empty()) {
+  return value;
+}
+
+std::optional<OrderValue> ScheduleBuilder::evaluate_order(const ast::OrderStmt& stmt,
+                                                          Frame& frame) {
+  std::optional<OrderValue> found = order_value(stmt, frame);
+  if (found && !found->pending.empty()) {
+    OrderValue& value = *found;
     const PendingGradient& first = value.pending.front();
     std::string text;
     for (std::uint32_t c = 0; c < first.op.num_coordinates; ++c) {
@@ -92,7 +98,98 @@ std::optional<OrderValue> ScheduleBuilder::evaluate_order(const ast::OrderStmt& 
     leave_out_ranks_of(value, 0);
     evaluator_->resume();
   }
-  return value;
+  return found;
+}
+
+Value ScheduleBuilder::order_of(const sema::Function& function, const ast::CallExpr& call,
+                                Frame& frame) {
+  const std::optional<orders::Facts> known = facts(call, "order", frame);
+  if (!known) return {};
+  Frame callee = evaluator_->bind(function, call, frame);
+  if (evaluator_->failed()) return {};
+  // The lines of the schedule go to a strategy of their own, and its orders see the placement here.
+  directive::Strategy unused;
+  ScheduleBuilder inner(*evaluator_, unused);
+  OrderBuilder* const order = std::exchange(evaluator_->order, nullptr);
+  RankBuilder* const rank = std::exchange(evaluator_->rank, nullptr);
+  const DeviceSet* const claim = std::exchange(evaluator_->claim, nullptr);
+  evaluator_->schedule = &inner;
+  evaluator_->run(function, callee);
+  evaluator_->schedule = this;
+  std::stable_sort(inner.orders_.begin(), inner.orders_.end(), [&](const auto& a, const auto& b) {
+    return inner.depth(inner.entries_[a.entry].scope) < inner.depth(inner.entries_[b.entry].scope);
+  });
+  orders::OrderTree all;
+  DeviceSetIndex claims;
+  for (PostponedOrder& line : inner.orders_) {
+    if (evaluator_->failed()) break;
+    std::optional<OrderValue> value;
+    const bool ran =
+        evaluator_->run_postponed(true, [&] { value = order_value(*line.stmt, line.frame); });
+    if (!ran || !value) {
+      evaluator_->set_failed();
+      break;
+    }
+    orders::OrderTree tree = orders::tree_of(std::move(*value));
+    orders::apply_trims(tree, orders::names_of(known->dims));
+    // An order of a schedule holds over those of the schedules that it calls.
+    std::erase_if(tree.ranks, [&](const orders::RankTree& candidate) {
+      const DeviceSet& devices = (*evaluator_->device_sets)[candidate.devices];
+      bool claimed = false;
+      claims.for_each_intersecting(devices, [&](std::uint32_t, const DeviceSet& outer) {
+        claimed = claimed || outer.contains(devices);
+      });
+      return claimed;
+    });
+    for (const orders::RankTree& added : tree.ranks)
+      claims.add((*evaluator_->device_sets)[added.devices], 0);
+    orders::append(all, std::move(tree));
+  }
+  evaluator_->order = order;
+  evaluator_->rank = rank;
+  evaluator_->claim = claim;
+  if (evaluator_->failed()) return {};
+  if (inner.orders_.empty()) {
+    // Its `order` may have failed.
+    if (evaluator_->broken()) {
+      evaluator_->set_failed();
+      return {};
+    }
+    evaluator_
+        ->fail(Code::schedule_without_order, call.range, frame, "`{}` has no `order`",
+               function.name())
+        .hint("leave the order out: ranks without one get the default order");
+    return {};
+  }
+  all.loc = evaluator_->here(call.range, frame);
+  return share(orders::value_of(std::move(all)));
+}
+
+std::optional<orders::Facts> ScheduleBuilder::facts(const ast::CallExpr& call,
+                                                    std::string_view name, Frame& frame) {
+  if (evaluating_ == nullptr) {
+    evaluator_
+        ->fail(
+            Code::placement_not_known, call.range, frame,
+            "`{}` is legal in an `order` only, because the placement and the splits are known only there",
+            name)
+        .hint("write it behind `order`, or in a function that an `order` calls");
+    return std::nullopt;
+  }
+  if (lacks_extents_ || lacks_places_) {
+    evaluator_->set_failed();
+    return std::nullopt;
+  }
+  orders::Facts facts;
+  for (const Entry& entry : entries_) {
+    if (entry.replaced) continue;
+    if (const auto* partition = std::get_if<directive::Partition>(&entry.directive))
+      facts.parts.push_back(partition->into);
+    if (const auto* split = std::get_if<directive::Split>(&entry.directive))
+      facts.dims.insert(facts.dims.end(), split->into.begin(), split->into.end());
+  }
+  if (!evaluator_->step(call.range, frame, entries_.size() / 8 + 1)) return std::nullopt;
+  return facts;
 }
 
 void ScheduleBuilder::evaluate_orders() {

@@ -15,6 +15,8 @@
 #include "frontend/lower/evaluate/evaluator.h"
 #include "frontend/lower/schedule/held_table.h"
 #include "ir/directive/numbers.h"
+#include "ir/orders/greedy.h"
+#include "ir/orders/order_graph.h"
 
 namespace piper::lower {
 
@@ -36,6 +38,16 @@ class ScheduleBuilder {
   /// ascending.
   Value held(const ast::CallExpr& call, const directive::Selector& work, const DeviceSet& devices,
              Frame& frame);
+  /// `S.order(...)`: the ranks of the orders of a schedule, for the placement of this one. Its other
+  /// lines are left aside.
+  Value order_of(const sema::Function& function, const ast::CallExpr& call, Frame& frame);
+  /// The dimensions of splits and the parts of partitions; nothing, and a diagnostic at the call of
+  /// `name`, outside of an `order`.
+  std::optional<orders::Facts> facts(const ast::CallExpr& call, std::string_view name,
+                                     Frame& frame);
+  /// The parts of the partition, in all instances, with the ranks that hold them. Nothing, and a
+  /// diagnostic, if there is no single partition or its parts are not placed as wholes.
+  std::optional<orders::PlacedParts> placed_parts(const ast::CallExpr& call, Frame& frame);
   /// Whether an order beside the call that led to the order being evaluated claims all of these
   /// devices.
   bool claimed_beside(const DeviceSet& claim) const;
@@ -82,6 +94,8 @@ class ScheduleBuilder {
   /// Outer ones first, so that their claims are known.
   void evaluate_orders();
   std::optional<OrderValue> evaluate_order(const ast::OrderStmt& stmt, Frame& frame);
+  /// The value of an `order` line, with the weight gradients that it leaves pending.
+  std::optional<OrderValue> order_value(const ast::OrderStmt& stmt, Frame& frame);
   /// The table of the work that a `held` asks for; null, and a diagnostic, if no partition makes
   /// it.
   const HeldTable* held_table(const ast::CallExpr& call, const directive::Selector& work,
@@ -165,7 +179,7 @@ class OrderBuilder {
 class RankBuilder {
  public:
   RankBuilder(Evaluator& evaluator, directive::Order& order)
-      : evaluator_(&evaluator), order_(&order) {
+      : evaluator_(&evaluator), order_(&order), first_op_(order.ops.size()) {
     lists_.emplace_back();
   }
 
@@ -179,6 +193,8 @@ class RankBuilder {
   void finish(Frame& frame, directive::RankSteps& rank);
   /// The pending weight gradients of BI, oldest first.
   std::vector<directive::OrderOp> pending() const;
+  /// The slots of the steps, ascending, once the rank has ended; none without `at`.
+  std::vector<std::int64_t> slots() const;
 
  private:
   struct Element {
@@ -234,6 +250,9 @@ class RankBuilder {
   Element take(Queued& queued);
   /// Takes the pending weight gradient of these coordinates; false when there is none.
   bool take_same(const Element& element);
+  /// The `BI` of these coordinates on a rank before this one; null if there is none, or this rank
+  /// has one.
+  const directive::OrderOp* on_earlier_rank(const Element& element) const;
   /// A pending weight gradient with more or fewer coordinates than these and none that differs;
   /// null if there is none.
   const Queued* pending_that_meets(const Element& element) const;
@@ -281,6 +300,7 @@ class RankBuilder {
     LocId caller, loc;
   };
   CachedLoc loc_cache_[64];
+  std::size_t first_op_;  // of this rank: into Order::ops
 };
 
 }  // namespace piper::lower

@@ -1,0 +1,49 @@
+#pragma once
+// `greedy`: list scheduling of the parts of a partition on the ranks that hold them.
+//
+//   greedy(2 parts on 2 ranks, 2 microbatches; B before F)   ->   F0 F1 B0 B1 | F0 B0 F1 B1
+
+#include <array>
+#include <string>
+
+#include "ir/orders/order_value.h"
+
+namespace piper::orders {
+
+/// The work to order. Parts of one instance depend on each other in ascending order.
+struct PlacedParts {
+  directive::NamedExtent part;               // `stage: 4`
+  std::vector<directive::NamedExtent> dims;  // of splits; none: one instance
+  std::vector<DeviceSetId> ranks;            // disjoint
+  /// By instance, then part: the rank. Instances are numbered with the first dimension fastest.
+  std::vector<std::uint32_t> rank_of;
+
+  std::uint32_t instances() const {
+    return static_cast<std::uint32_t>(rank_of.size() / part.extent);
+  }
+};
+
+struct GreedyRule {
+  /// `F`, `B` and `BW`, the most urgent first; `B` means `BI` if backwards are split.
+  std::array<Pass, 3> preference = {Pass::B, Pass::F, Pass::BW};
+  std::optional<double> cap;  // activations of a rank, in microbatches of a device share
+  bool split_backward = false;
+  double f = 1, bi = 1, bw = 1;  // times, at least 0; a whole backward takes bi + bw
+  double comm = 0;               // from one rank to another
+};
+
+struct GreedyOrder {
+  OrderTree tree;
+  /// No order keeps the cap; this is the smallest that one keeps. `largest` is a rank that needs
+  /// it.
+  std::optional<double> min_cap;
+  DeviceSetId largest;
+};
+
+/// A rank that is free starts the most urgent operation that is ready; of one pass the one of the
+/// lowest instance, then of the deepest part. With a cap, a rank admits instances in their order,
+/// as long as all activations that an instance will need there fit beside those of the ones
+/// admitted before; so the order keeps the cap and cannot deadlock.
+GreedyOrder greedy(const PlacedParts& work, const GreedyRule& rule, LocId loc);
+
+}  // namespace piper::orders
