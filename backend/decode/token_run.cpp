@@ -56,7 +56,7 @@ struct TokenRun::State {
   PiperRank rank{}, host_rank{};
   PiperApi api{};
   RunnableBody tables, token;
-  bool has_tables = false;  // they have run
+  bool has_tables = false;   // they have run
   bool caches_keys = false;  // the step runs
   std::int64_t position = 0;
   std::vector<Cache> caches;
