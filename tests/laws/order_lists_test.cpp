@@ -112,8 +112,9 @@ TEST(OrderLists, RandomOrders) {
     const Planned listed(with_line(without_order(program.source), list));
     ASSERT_TRUE(listed.dag) << listed.report() << list;
     // An order of all devices is listed for each replica.
-    if (list.find(" in dp {") == std::string::npos)
+    if (list.find(" in dp {") == std::string::npos) {
       EXPECT_EQ(written.orders(), listed.orders()) << list;
+    }
   });
 }
 
