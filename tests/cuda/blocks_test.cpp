@@ -35,8 +35,14 @@ struct HandEnqueue {
         spots[stream.action_of[i]] = {s, i, stream.comm != nullptr ? &stream.comm[i] : nullptr};
     }
     for (std::uint32_t action = 0; action < program.num_actions; ++action) places.push_back(action);
-    table = {
-        PIPER_DEVICE_ABI_VERSION, program.num_actions, 0, nullptr, places.data(), enqueue, this};
+    table = {.abi_version = PIPER_DEVICE_ABI_VERSION,
+             .num_actions = program.num_actions,
+             .num_kernels = 0,
+             .num_shapes = 0,
+             .kernels = nullptr,
+             .places = places.data(),
+             .enqueue = enqueue,
+             .context = this};
   }
   HandEnqueue(const HandEnqueue&) = delete;
 

@@ -174,6 +174,8 @@ HandJob::HandJob(std::uint32_t ranks) {
                     .beta1 = 0.9,
                     .beta2 = 0.999,
                     .clips = 0,
+                    .skips = 0,
+                    .skip_above = 0,
                     .further_updates = 0};
 }
 

@@ -206,6 +206,8 @@ TEST(State, LearningRates) {
                            .beta1 = 0.9,
                            .beta2 = 0.99,
                            .clips = 0,
+                           .skips = 0,
+                           .skip_above = 0,
                            .further_updates = 0};
   const auto rate = [&](std::uint64_t step) {
     return scalars_of_step(optimizer, step).learning_rate;
@@ -230,6 +232,8 @@ TEST(State, LearningRates) {
                                  .beta1 = 0,
                                  .beta2 = 0,
                                  .clips = 0,
+                                 .skips = 0,
+                                 .skip_above = 0,
                                  .further_updates = 0};
       const double part = 3e-3 / static_cast<double>(warmup);
       for (std::uint64_t step = 0; step < 5; ++step)
