@@ -40,8 +40,9 @@ Callee callee_of(const sema::Signature& row) {
   for (const sema::BuiltinParam& param : row.params) {
     std::string text = std::string(param.name) + ":";
     // As the signature writes it.
-    const std::size_t begin = callee.text.find(text);
+    std::size_t begin = std::min(callee.text.find("(" + text), callee.text.find(" " + text));
     if (begin != std::string::npos) {
+      ++begin;
       std::size_t end = begin, depth = 0;
       for (; end < callee.text.size(); ++end) {
         const char c = callee.text[end];

@@ -150,7 +150,7 @@ constexpr OptionRow kOptions[] = {
     {"--format", "FORMAT", "text", "text, json, or html: their timelines on one page",
      bit(Command::compare)},
     {"--format", "FORMAT", "text",
-     "text or json; of pictures also svg, of grid and timeline html, of timeline perfetto, of graph and dag pir, of orders pipe",
+     "text or json; pictures also svg, grid and timeline html, timeline perfetto, graph and dag pir, orders pipe",
      bit(Command::show)},
     {"--cost", "COSTS", "",
      "f=1,bi=1,bw=1,p2p=0; b is bi+bw, and alone gives both half; pair=3: overlap groups run together in that time",

@@ -90,6 +90,7 @@ std::string sample(Type type) {
   switch (type.kind) {
     case TypeKind::floating: return type.list ? "[0.5, 0.25]" : "0.5";
     case TypeKind::rate: return "0.1";
+    case TypeKind::op: return "F stage[0] mb[0]";
     case TypeKind::string: return "\"corpus.txt\"";
     default: return type.list ? "[7, 2]" : "7";
   }
@@ -114,6 +115,7 @@ std::string line_that_shows(const Signature& row, const std::string& call) {
     case TypeKind::optimizer: return "optim: " + call;
     case TypeKind::rate: return "optim: sgd(lr: " + call + ")";
     case TypeKind::every: return "checkpoint: " + call;
+    case TypeKind::order: return "order " + call;
     default: return {};
   }
 }

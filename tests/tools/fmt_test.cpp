@@ -117,7 +117,7 @@ TEST(Completion, ShellsCompleteCommandsAndOptions) {
           "ask piper show grid --format pe; ask piper show grid --format = js; ask piper show --format svg ti; ask piper help sh; ask piper explain dual_pipe_; ask piper show ch; ask piper train --only w; ask piper train --log t' \"$0\"");
   EXPECT_EQ(
       result.out,
-      "export explain\n--reference\na.pipe\ngraph grid\nzb_h1 zbv\nperfetto\njson\ntimeline\nshow\ndual_pipe_v\ncheckpoint\nweights\ntensorboard\n")
+      "export explain\n--reference\na.pipe\ngraph grid\nzb_h1 zb_h2 zbv\nperfetto\njson\ntimeline\nshow\ndual_pipe_v\ncheckpoint\nweights\ntensorboard\n")
       << result.err;
   EXPECT_EQ(shell(folder, "\"$0\" completion tcsh").exit_code, 2);
   const ProcessResult fish = shell(folder, "\"$0\" completion fish");
@@ -144,6 +144,7 @@ TEST(Completion, EachChoiceIsTaken) {
             command.command != tools::Command::export_weights)
           words.resize(3);
         for (std::size_t i = 0; i < command.least_words; ++i) words.emplace_back("x");
+        if (command.command == tools::Command::sample) words.insert(words.end(), {"--prompt", "x"});
         if (std::string_view(option.name) == "--only") words.insert(words.end(), {"--resume", "d"});
         if (std::string_view(option.name) == "--log") words.insert(words.end(), {"--out", "d"});
         tools::Arguments arguments;
