@@ -191,15 +191,15 @@ const BriefRow kBriefRows[] = {
 };
 
 // Functions that the other tests of this file call.
-const std::set<std::string> kOthers = {"fma",           "clamp",          "bf16_inverse",
-                                       "bf16_split",    "bf16_bits",      "round_bf16",
-                                       "bits",          "from_bits",      "infinity",
-                                       "quarter_turns", "sin_of_quarter", "cos_of_quarter",
-                                       "join_sum",      "join_max",       "philox_4x32",
-                                       "name_hash",     "stream_key",     "random_u32",
-                                       "random_u32s",   "random_u64",     "random_uniform",
-                                       "random_normal", "first_value",    "kept",
-                                       "dropout"};
+const std::set<std::string> kOthers = {"bisect",         "fma",           "clamp",
+                                       "bf16_inverse",   "bf16_split",    "bf16_bits",
+                                       "round_bf16",     "bits",          "from_bits",
+                                       "infinity",       "quarter_turns", "sin_of_quarter",
+                                       "cos_of_quarter", "join_sum",      "join_max",
+                                       "philox_4x32",    "name_hash",     "stream_key",
+                                       "random_u32",     "random_u32s",   "random_u64",
+                                       "random_uniform", "random_normal", "first_value",
+                                       "kept",           "dropout"};
 
 /// Special values, numbers of every magnitude and sign, and the ranges of the row.
 template <typename T>
@@ -287,6 +287,19 @@ TEST(KernelMath, EveryFunctionOfTheTableInFloat) {
 
 TEST(KernelMath, EveryFunctionOfTheTableInDouble) {
   for (const Row& row : kRows) check_row(row, row.in_double);
+}
+
+TEST(KernelMath, BisectFindsThePieceOfEveryPosition) {
+  for (const std::vector<std::int64_t>& ends :
+       {std::vector<std::int64_t>{1}, {5}, {1, 2}, {3, 7, 8}, {2, 4, 6, 9, 20, 21, 40}}) {
+    for (std::int64_t position = 0; position < ends.back() + 3; ++position) {
+      const auto above = std::upper_bound(ends.begin(), ends.end(), position);
+      const auto last = static_cast<std::ptrdiff_t>(ends.size()) - 1;
+      EXPECT_EQ(piper_bisect(ends.data(), static_cast<int>(ends.size()), position),
+                std::min(above - ends.begin(), last))
+          << position << " of " << ends.size() << " pieces";
+    }
+  }
 }
 
 TEST(KernelMath, TheTablesNameEveryFunctionOfTheHeader) {
