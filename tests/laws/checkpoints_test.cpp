@@ -76,7 +76,12 @@ std::string other_strategy(const std::string& source, Random& random) {
                       stages = marked ? 1 : 1 + random.below(4), pp = 1 + random.below(stages),
                       dp = random_divisor(random, batch, 4),
                       mb = random_divisor(random, batch / dp, 4);
-  std::string lines = "    split batch into mb: " + std::to_string(mb) + "\n";
+  std::string lines;
+  for (const char* const setting : {"    ema: ", "    skip_step: "}) {
+    if (const std::size_t line = source.find(setting); line != std::string::npos)
+      lines += source.substr(line, source.find('\n', line) + 1 - line);
+  }
+  lines += "    split batch into mb: " + std::to_string(mb) + "\n";
   if (stages > 1)
     lines += "    partition model into stage: " + std::to_string(stages) + "\n    for s in 0.." +
              std::to_string(stages) + " { place stage[s] on pp[s % " + std::to_string(pp) + "] }\n";
@@ -90,11 +95,18 @@ std::string other_strategy(const std::string& source, Random& random) {
          "}\n";
 }
 
-/// A program with the model of another, which says what is frozen.
-LawProgram with_strategy(Context& context, const std::string& source, const dag::Dag& frozen) {
+/// A program with the model of another, which says what is frozen and tuned.
+LawProgram with_strategy(Context& context, const std::string& source, const dag::Dag& like) {
   RandomProgram program = read_program(context, source);
-  for (std::size_t p = 0; p < program.model.params.size(); ++p)
-    program.model.params[p].frozen = frozen.params[p].frozen;
+  for (std::size_t p = 0; p < program.model.params.size(); ++p) {
+    tensor::Param& param = program.model.params[p];
+    param.frozen = like.params[p].frozen;
+    param.rate = like.params[p].rate;
+    param.decay = like.params[p].decay;
+  }
+  // The factors have it already.
+  if (auto& optimizer = program.strategy.settings.optimizer)
+    optimizer->decay = directive::Decay::all;
   return LawProgram(context, std::move(program.model), std::move(program.strategy));
 }
 
