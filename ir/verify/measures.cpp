@@ -88,9 +88,10 @@ class Measures {
   std::int64_t tensors_of_optimizer() const {
     if (!dag_.settings.optimizer) return 0;
     const directive::Optimizer& optimizer = *dag_.settings.optimizer;
+    const std::int64_t averages = dag_.settings.ema ? 1 : 0;
     switch (optimizer.kind) {
-      case directive::Optimizer::Kind::sgd: return optimizer.momentum != 0 ? 1 : 0;
-      case directive::Optimizer::Kind::adamw: return 2;
+      case directive::Optimizer::Kind::sgd: return (optimizer.momentum != 0 ? 1 : 0) + averages;
+      case directive::Optimizer::Kind::adamw: return 2 + averages;
     }
     return 0;
   }

@@ -23,7 +23,7 @@ struct SequenceUse {
   bool cached = false;
 };
 
-/// At least one operand depends on tokens.
+/// An operand at least depends on tokens.
 SequenceUse sequence_use(const tensor::Node& node, std::span<const OperandOfNode> operands,
                          const SymbolTable& symbols);
 

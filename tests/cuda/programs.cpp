@@ -11,7 +11,24 @@
 
 namespace piper::test {
 
-CudaProgram cuda_program(const std::string& path, std::optional<tensor::DType> dtype) {
+namespace {
+
+/// The names of the trains of a program text.
+std::vector<std::string> trains_of(const std::string& text) {
+  std::vector<std::string> names;
+  constexpr std::string_view kBegin = "\ntrain ";
+  for (std::size_t at = text.find(kBegin); at != std::string::npos;
+       at = text.find(kBegin, at + 1)) {
+    const std::size_t name = at + kBegin.size();
+    names.push_back(text.substr(name, text.find(' ', name) - name));
+  }
+  return names;
+}
+
+}  // namespace
+
+CudaProgram cuda_program(const std::string& path, std::optional<tensor::DType> dtype,
+                         const std::string& train) {
   const source::RealFileSystem files;
   service::Compilation compilation(files);
   DiagnosticSink sink(compilation.context().locations);
@@ -23,7 +40,7 @@ CudaProgram cuda_program(const std::string& path, std::optional<tensor::DType> d
     ADD_FAILURE() << told();
     return made;
   }
-  auto subject = compilation.subject("", true, sink);
+  auto subject = compilation.subject(train, true, sink);
   if (subject && dtype) subject = compilation.relower(*subject, *dtype, sink);
   EXPECT_TRUE(subject) << told();
   if (!subject) return made;
@@ -46,7 +63,10 @@ std::vector<CudaProgram> cuda_programs(std::optional<tensor::DType> dtype) {
   }
   std::sort(paths.begin(), paths.end());
   std::vector<CudaProgram> programs;
-  for (const std::string& path : paths) programs.push_back(cuda_program(path, dtype));
+  for (const std::string& path : paths) {
+    for (const std::string& train : trains_of(read_text(path).value_or("")))
+      programs.push_back(cuda_program(path, dtype, train));
+  }
   return programs;
 }
 

@@ -17,7 +17,8 @@ struct CudaProgram {
 
 /// Every train in examples/, and in tests/cuda/testdata/*.pipe. `dtype` replaces the train's own.
 std::vector<CudaProgram> cuda_programs(std::optional<tensor::DType> dtype = {});
-/// The only train of a file.
-CudaProgram cuda_program(const std::string& path, std::optional<tensor::DType> dtype = {});
+/// A train of a file; without a name its only one.
+CudaProgram cuda_program(const std::string& path, std::optional<tensor::DType> dtype = {},
+                         const std::string& train = "");
 
 }  // namespace piper::test

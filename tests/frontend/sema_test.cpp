@@ -222,7 +222,7 @@ TEST(SemaBuiltins, SignaturesAreRead) {
   EXPECT_TRUE(attend.params[3].optional);
   EXPECT_EQ(attend.params[4].default_text, "1 / sqrt(width)");
   const sema::Signature& adamw = sema::signature(sema::Builtin::adamw);
-  ASSERT_EQ(adamw.params.size(), 5u);
+  ASSERT_EQ(adamw.params.size(), 6u);
   EXPECT_EQ(adamw.params[1].default_text, "[0.9, 0.999]");
   EXPECT_EQ(adamw.params[1].type, (sema::Type{sema::TypeKind::floating, true}));
   EXPECT_TRUE(sema::signature(sema::Builtin::number_max).variadic);

@@ -73,8 +73,9 @@ class ProgramMaker {
 
  private:
   /// The text with an order. Some orders are those of a function, changed by transforms that keep
-  /// every order legal: nothing is beyond the last microbatch, and later weight gradients delay
-  /// only communication and the `R` and gathers that an order names.
+  /// every order legal: nothing is beyond the last microbatch. Later weight gradients delay
+  /// communication, and the `R` and gathers that an order names; replicas with orders of their own
+  /// would part.
   std::string with_order(const std::string& text, const std::string& order) const {
     static const std::string kBegin = "    order {\n", kEnd = "    }\n";
     const auto names = [&](const char* word) { return order.find(word) != std::string::npos; };
@@ -82,7 +83,7 @@ class ProgramMaker {
     if (order.size() % 3 != 0 || !order.starts_with(kBegin) || !order.ends_with(kEnd))
       return text + order;
     const bool later = options_.halves && (names("B ") || names("BW")) && !names(".reduce") &&
-                       !names(".gather") && !names("R ");
+                       !names(".gather") && !names("R ") && !names("dp") && !names("at ");
     std::string params = "pp: axis, dp: axis", arguments = "pp, dp";
     if (ep_ > 0) {
       params += ", ep: axis";
