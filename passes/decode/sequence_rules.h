@@ -23,7 +23,7 @@ struct SequenceUse {
   bool cached = false;
 };
 
-/// An operand at least depends on tokens.
+/// At least one operand depends on tokens.
 SequenceUse sequence_use(const tensor::Node& node, std::span<const OperandOfNode> operands,
                          const SymbolTable& symbols);
 

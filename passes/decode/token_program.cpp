@@ -184,6 +184,10 @@ class Rewriting {
   }
 
   bool add_to_tables(const Node& node) {
+    if (node.op == Op::dropout) {
+      tables_.values[model_.result(node)] = in_tables(model_.operands(node)[0]);
+      return true;
+    }
     std::vector<ValueId> operands;
     for (const ValueId operand : model_.operands(node)) operands.push_back(in_tables(operand));
     return copy(node, operands, tables_, {});
@@ -220,7 +224,7 @@ class Rewriting {
       step_.values[model_.result(node)] = operands[0];
       return true;
     }
-    if (!copy(node, operands, step_, use.result)) return false;
+    if (!copy(node, operands, step_, use)) return false;
     if (use.cached) {
       const Graph& graph = step_.body.graph;
       program_.cached.push_back(graph.value(step_.values.at(model_.result(node))).name);
@@ -257,13 +261,14 @@ class Rewriting {
                                        model_.value(value).name, added.param);
   }
 
-  bool copy(const Node& node, const std::vector<ValueId>& operands, BodyCopy& to, Symbol sequence) {
+  bool copy(const Node& node, const std::vector<ValueId>& operands, BodyCopy& to,
+            const SequenceUse& use) {
     Graph& graph = to.body.graph;
     Attrs attrs = node.attrs;
     if ((info(node.op).attributes & kShape) != 0)
-      attrs.shape = at_position(std::move(attrs.shape), sequence);
+      attrs.shape = at_position(std::move(attrs.shape), use.result);
     // The cache has no keys of later positions.
-    if (node.op == Op::attend) attrs.causal = false;
+    if (use.cached) attrs.causal = false;
     std::vector<Type> types;
     for (const ValueId operand : operands) types.push_back(graph.type(operand));
     if (const Inferred found = infer(node.op, types, attrs, graph.context().symbols);

@@ -188,6 +188,14 @@ std::vector<Sampled> sampled_models() {
        model_of("  weight q[dim, kinds: 3, heads: 2, width: 2], k[dim, kinds, heads, width]\n"
                 "  weight o[kinds, heads, width, dim]\n  let x = lookup(table, tokens)\n"
                 "  let y = attend(x @ q, x @ k, x @ k) @ o\n")},
+      {"heads_attend_earlier_heads",
+       model_of("  weight q[dim, kinds: 3, heads: 2, width: 2], k[dim, kinds, heads, width]\n"
+                "  weight o[kinds, heads, width, dim]\n  let x = lookup(table, tokens)\n"
+                "  let y = attend(x @ q, x @ k, x @ k, causal: true) @ o\n")},
+      {"causal_table",
+       model_of("  weight lat[one: 1, seq, heads: 2, width: 2], k[one, seq, heads, width]\n"
+                "  weight o[one, heads, width, dim]\n"
+                "  let y = lookup(table, tokens) + attend(lat, k, k, causal: true) @ o\n")},
       {"memory_of_weights",
        model_of("  weight q[dim, heads: 2, width: 2], k[slots: 5, heads, width], "
                 "o[heads, width, dim]\n"
@@ -251,20 +259,22 @@ TEST(Sampling, FollowsTheTypeOfTraining) {
 
 /// Dropout gives its operand, so the whole forward is that of the model without it.
 TEST(Sampling, LeavesOutDropout) {
-  const auto text = [](const std::string& x) {
-    return model_of(
-        "  weight position[seq, dim]\n  let x = lookup(table, tokens) + position\n"
-        "  let y = " +
-        x + " * 2\n");
+  const auto text = [](const std::string& x, const std::string& position) {
+    return model_of("  weight position[seq, dim]\n  let x = lookup(table, tokens) + " + position +
+                    "\n  let y = " + x + " * 2\n");
   };
-  Context context;
-  const RandomProgram read = read_program(context, text("dropout(x, 0.5)")),
-                      without = read_program(context, text("x"));
-  DiagnosticSink sink(context.locations);
-  const auto program = passes::make_token_program(read.model, {}, sink);
-  ASSERT_TRUE(program);
-  Random random(3);
-  EXPECT_LE(largest_difference(without.model, without.model, *program, random), 1e-12);
+  for (const auto& [x, position] :
+       {std::pair{"dropout(x, 0.5)", "position"}, {"x", "dropout(position, 0.5)"}}) {
+    SCOPED_TRACE(text(x, position));
+    Context context;
+    const RandomProgram read = read_program(context, text(x, position)),
+                        without = read_program(context, text("x", "position"));
+    DiagnosticSink sink(context.locations);
+    const auto program = passes::make_token_program(read.model, {}, sink);
+    ASSERT_TRUE(program);
+    Random random(3);
+    EXPECT_LE(largest_difference(without.model, without.model, *program, random), 1e-12);
+  }
 }
 
 /// Attention with a leading dimension beside the batch, which programs cannot write: each has keys
