@@ -67,29 +67,59 @@ std::string config_path(const WeightFiles& files) {
   return lstat(path.c_str(), &status) == 0 ? path : std::string();
 }
 
-/// A member of the config, or of an object in it.
-const JsonValue* find(const JsonValue& config, std::string_view key) {
-  if (const JsonValue* const found = config.find(key)) return found;
-  for (const JsonMember& member : *config.as_object()) {
-    if (const JsonValue* const found = member.value.find(key)) return found;
+/// Calls `visit` with every member of a config, at any depth, and with the name of the config's own
+/// member that holds it; empty for these themselves.
+template <typename Visit>
+void for_each_member(const JsonValue& value, std::string_view outer, const Visit& visit) {
+  if (value.as_object() == nullptr) return;
+  for (const JsonMember& member : *value.as_object()) {
+    visit(outer, member);
+    for_each_member(member.value, outer.empty() ? std::string_view(member.name) : outer, visit);
   }
-  return nullptr;
+}
+
+/// Programs keep the numbers of rotary positions in the config, in an object of it, or in both.
+bool is_rotary(std::string_view outer) { return outer.starts_with("rope_"); }
+
+/// The values of a fact: that of the config and those of its rotary objects, else the first in
+/// another object.
+std::vector<const JsonValue*> values_of(const JsonValue& config, std::string_view key) {
+  std::vector<const JsonValue*> stated, elsewhere;
+  for_each_member(config, {}, [&](std::string_view outer, const JsonMember& member) {
+    if (member.name == key)
+      (outer.empty() || is_rotary(outer) ? stated : elsewhere).push_back(&member.value);
+  });
+  if (stated.empty() && !elsewhere.empty()) stated.push_back(elsewhere.front());
+  return stated;
 }
 
 /// Members of a config that change the values of a model in a way that no operation of Piper has,
-/// unless they have this value or are null.
+/// unless they, or all elements of them, have this value or are null.
 struct Feature {
-  const char* object;  // the member that has it; null: any, or the config itself
+  bool rotary;  // in a rotary object only
   const char* key;
   const char* plain;  // JSON
   const char* meaning;
 };
 constexpr Feature kFeatures[] = {
-    {nullptr, "rope_type", "\"default\"", "scaled rotary positions"},
-    {"rope_scaling", "type", "\"default\"", "scaled rotary positions"},
-    {nullptr, "partial_rotary_factor", "1", "rotary positions of a part of the width"},
-    {nullptr, "sliding_window", "null", "attention to a window of positions"},
+    {false, "rope_type", "\"default\"", "scaled rotary positions"},
+    {true, "type", "\"default\"", "scaled rotary positions"},
+    {false, "partial_rotary_factor", "1", "rotary positions of a part of the width"},
+    {false, "sliding_window", "null", "attention to a window of positions"},
+    {false, "layer_types", "\"full_attention\"", "attention to a window of positions"},
 };
+
+bool is_plain(const JsonValue& value, const JsonValue& plain) {
+  if (const auto* const array = value.as_array())
+    return std::all_of(array->begin(), array->end(),
+                       [&](const JsonValue& element) { return equal(element, plain); });
+  return value.is_null() || equal(value, plain);
+}
+
+/// An object of rotary numbers, which stands for null if its features are plain.
+bool is_judged_by_features(const JsonValue& value) {
+  return value.find("rope_type") != nullptr || value.find("type") != nullptr;
+}
 
 /// Whether a file says that it has no windows, whatever their size.
 bool is_switched_off(const JsonValue& config, std::string_view key) {
@@ -104,17 +134,17 @@ void add_features(const JsonValue& config, std::span<const ConfigFact> facts,
     const bool stated = std::any_of(facts.begin(), facts.end(), [&](const ConfigFact& fact) {
       return fact.key == feature.key;
     });
-    const JsonValue* const object =
-        feature.object == nullptr ? nullptr : config.find(feature.object);
-    const JsonValue* found = nullptr;
-    if (feature.object == nullptr) found = find(config, feature.key);
-    if (object != nullptr) found = object->find(feature.key);
+    if (stated || is_switched_off(config, feature.key)) continue;
     std::string reason;
-    if (stated || found == nullptr || found->is_null() || is_switched_off(config, feature.key) ||
-        equal(*parse_json(feature.plain, reason), *found))
-      continue;
-    differences.push_back(shown_name(feature.key) + " of its `config.json` is " +
-                          value_text(*found) + ", and Piper does not have " + feature.meaning);
+    const JsonValue plain = *parse_json(feature.plain, reason);
+    for_each_member(config, {}, [&](std::string_view outer, const JsonMember& member) {
+      if (member.name != feature.key || (feature.rotary && !is_rotary(outer)) ||
+          is_plain(member.value, plain))
+        return;
+      differences.push_back(shown_name(feature.key) + " of its `config.json` is " +
+                            value_text(member.value) + ", and Piper does not have " +
+                            feature.meaning);
+    });
   }
 }
 
@@ -146,10 +176,10 @@ std::optional<std::vector<std::string>> compare_config(const WeightFiles& files,
       failure = {.code = kBadJob, .message = "the fact " + shown_name(fact.key) + " is no JSON"};
       return std::nullopt;
     }
-    const JsonValue* const found = find(*config, fact.key);
-    if (found == nullptr) {
-      if (!wanted->is_null()) report.unchecked.push_back(fact.key);
-    } else if (!equal(*wanted, *found)) {
+    const std::vector<const JsonValue*> values = values_of(*config, fact.key);
+    if (values.empty() && !wanted->is_null()) report.unchecked.push_back(fact.key);
+    for (const JsonValue* const found : values) {
+      if (equal(*wanted, *found) || (wanted->is_null() && is_judged_by_features(*found))) continue;
       differences.push_back(shown_name(fact.key) + " of its `config.json` is " +
                             value_text(*found) + ", and that of this model is " +
                             value_text(*wanted));

@@ -287,6 +287,19 @@ TEST(MatchWeights, ConfigsStateFacts) {
            {"`partial_rotary_factor` of its `config.json` is `0.5`, and Piper does not have rotary "
             "positions of a part of the width"}},
           {R"({"model_type":"llama","rope_theta":1e4,"partial_rotary_factor":1.0})", {}},
+          {R"({"model_type":"llama","rope_theta":1e4,"rope_parameters":{"rope_theta":5}})",
+           {"`rope_theta` of its `config.json` is `5`, and that of this model is `10000`"}},
+          {R"({"model_type":"llama","rope_parameters":{"type":"yarn","rope_theta":1e4}})",
+           {"`type` of its `config.json` is `yarn`, and Piper does not have scaled rotary "
+            "positions"}},
+          {R"({"model_type":"llama","rope_theta":1e4,"rope_parameters":{"full":{"rope_type":"yarn"}}})",
+           {"`rope_type` of its `config.json` is `yarn`, and Piper does not have scaled rotary "
+            "positions"}},
+          {R"({"model_type":"llama","rope_theta":1e4,"layer_types":["full_attention","sliding_attention"]})",
+           {"`layer_types` of its `config.json` is `[...]`, and Piper does not have attention to a "
+            "window of positions"}},
+          {R"({"model_type":"llama","rope_theta":1e4,"layer_types":["full_attention"]})", {}},
+          {R"({"model_type":"llama","rope_theta":1e4,"other":{"rope_theta":5,"type":"x"}})", {}},
       }) {
     folder.write("m/config.json", row.config);
     const Matched matched = match(path, map);
@@ -302,6 +315,14 @@ TEST(MatchWeights, ConfigsStateFacts) {
   EXPECT_EQ(report_text(older.report),
             "weights of " + path + ": 1 parameter from 1 tensor\n" +
                 "not compared, because its `config.json` lacks them: `rope_theta`\n");
+  // An object of rotary numbers that are plain is as good as none.
+  map.config.push_back({"rope_scaling", "null"});
+  folder.write("m/config.json",
+               R"({"model_type":"llama","rope_scaling":{"rope_type":"default"}})");
+  EXPECT_FALSE(match(path, map).failure);
+  folder.write("m/config.json", R"({"model_type":"llama","rope_scaling":{"factor":2}})");
+  EXPECT_TRUE(match(path, map).failure);
+  map.config.pop_back();
   // A window is none while it is switched off, and a fact of a map decides alone.
   map.config.pop_back();
   folder.write("m/config.json", R"({"sliding_window":64,"use_sliding_window":false})");
