@@ -15,6 +15,15 @@ ActionLocation location_of(const PiperProgram& program, std::uint32_t action) {
   return location_of(info.name ? info.name : "", info.place);
 }
 
+std::string printable(std::string_view text, std::size_t max) {
+  std::string shown(text.substr(0, max));
+  for (char& c : shown) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte > 0x7e || c == '`') c = '?';
+  }
+  return text.size() > max ? shown + "..." : shown;
+}
+
 std::string describe(const Failure& failure) {
   std::string text;
   if (failure.rank != Failure::kNoRank) text += "rank " + std::to_string(failure.rank) + ", ";

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/abi.h"
@@ -90,6 +91,10 @@ struct Failure {
   // The value that an action refused (kActionFailed); not sent to other processes.
   std::optional<std::int64_t> refused = {};
 };
+
+/// Text of a file for a message: at most its first `max` bytes, in which `?` stands for bytes that a
+/// terminal interprets and for backticks; `...` says that there is more.
+std::string printable(std::string_view text, std::size_t max);
 
 /// `rank 1, F.stage1.mb0, gpt.pipe:12:5: message` on one line, for logs and tests.
 std::string describe(const Failure& failure);

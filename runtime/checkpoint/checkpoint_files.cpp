@@ -83,8 +83,9 @@ std::optional<Failure> move_checkpoints_aside(const std::string& out_folder,
                                               std::optional<std::uint64_t> after,
                                               std::string& kept_as) {
   kept_as.clear();
-  for (const std::uint64_t step : complete_steps(out_folder)) {
-    if (after && step <= *after) continue;
+  for (const std::string& name : names_in(out_folder)) {
+    const auto step = step_of(name);
+    if (!step || (after && *step <= *after)) continue;
     for (unsigned number = 1; kept_as.empty(); ++number) {
       const std::string aside = out_folder + "/checkpoints." + std::to_string(number);
       if (mkdir(aside.c_str(), 0777) == 0) {
@@ -93,8 +94,7 @@ std::optional<Failure> move_checkpoints_aside(const std::string& out_folder,
         return unwritable_checkpoint(aside, errno);
       }
     }
-    const std::string from = out_folder + "/" + step_folder(step),
-                      to = kept_as + "/" + step_folder(step);
+    const std::string from = out_folder + "/" + name, to = kept_as + "/" + name;
     if (rename(from.c_str(), to.c_str()) != 0) return unwritable_checkpoint(to, errno);
   }
   return std::nullopt;

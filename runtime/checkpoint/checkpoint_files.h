@@ -29,8 +29,9 @@ std::vector<std::uint64_t> complete_steps(const std::string& out_folder);
 
 /// Removes what runs that were killed have left behind. No other process may write to the folder.
 std::optional<Failure> remove_partial_checkpoints(const std::string& out_folder);
-/// Moves complete checkpoints of later steps than `after` to OUT/checkpoints.1, or the first number
-/// that is free; without `after` all of them. `kept_as` is the new folder, empty if there were none.
+/// Moves checkpoints of later steps than `after` to OUT/checkpoints.1, or the first number that is
+/// free; without `after` all of them. An incomplete one is moved, too, because the run writes
+/// there. `kept_as` is the new folder, empty if there were none.
 std::optional<Failure> move_checkpoints_aside(const std::string& out_folder,
                                               std::optional<std::uint64_t> after,
                                               std::string& kept_as);

@@ -19,13 +19,22 @@ struct TypeRow {
   StoredType type;
   std::string_view name;
   std::uint64_t bytes;
+  bool integer;
 };
 constexpr TypeRow kTypes[kNumStoredTypes] = {
-    {StoredType::f64, "F64", 8},      {StoredType::f32, "F32", 4}, {StoredType::f16, "F16", 2},
-    {StoredType::bf16, "BF16", 2},    {StoredType::i64, "I64", 8}, {StoredType::i32, "I32", 4},
-    {StoredType::i16, "I16", 2},      {StoredType::i8, "I8", 1},   {StoredType::u64, "U64", 8},
-    {StoredType::u32, "U32", 4},      {StoredType::u16, "U16", 2}, {StoredType::u8, "U8", 1},
-    {StoredType::boolean, "BOOL", 1},
+    {StoredType::f64, "F64", 8, false},
+    {StoredType::f32, "F32", 4, false},
+    {StoredType::f16, "F16", 2, false},
+    {StoredType::bf16, "BF16", 2, false},
+    {StoredType::i64, "I64", 8, true},
+    {StoredType::i32, "I32", 4, true},
+    {StoredType::i16, "I16", 2, true},
+    {StoredType::i8, "I8", 1, true},
+    {StoredType::u64, "U64", 8, true},
+    {StoredType::u32, "U32", 4, true},
+    {StoredType::u16, "U16", 2, true},
+    {StoredType::u8, "U8", 1, true},
+    {StoredType::boolean, "BOOL", 1, false},
 };
 
 const TypeRow& row_of(StoredType type) { return kTypes[static_cast<std::size_t>(type)]; }
@@ -33,16 +42,7 @@ const TypeRow& row_of(StoredType type) { return kTypes[static_cast<std::size_t>(
 constexpr std::uint64_t kLengthBytes = 8;  // before the JSON text
 constexpr std::string_view kMetadata = "__metadata__";
 
-/// A name of the file for a message: its beginning, without bytes that a terminal interprets.
-std::string quoted(std::string_view name) {
-  constexpr std::size_t kMax = 80;
-  std::string shown(name.substr(0, kMax));
-  for (char& c : shown) {
-    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e || c == '`')
-      c = '?';
-  }
-  return '`' + shown + (name.size() > kMax ? "...`" : "`");
-}
+std::string quoted(std::string_view name) { return '`' + printable(name, 80) + '`'; }
 
 std::string count_text(std::uint64_t count) { return '`' + std::to_string(count) + '`'; }
 
@@ -253,6 +253,8 @@ std::optional<StoredType> find_stored_type(std::string_view name) {
 }
 
 std::uint64_t stored_type_bytes(StoredType type) { return row_of(type).bytes; }
+
+bool is_integer(StoredType type) { return row_of(type).integer; }
 
 StoredType stored_type_of(std::uint32_t dtype) {
   switch (static_cast<PiperDType>(dtype)) {

@@ -45,6 +45,8 @@ std::string_view stored_type_name(StoredType type);
 std::optional<StoredType> find_stored_type(std::string_view name);
 /// Bytes of one element.
 std::uint64_t stored_type_bytes(StoredType type);
+/// Whether its elements are integers; booleans are none.
+bool is_integer(StoredType type);
 /// The stored form of an element type (PiperDType); any other number is a fault of this program.
 StoredType stored_type_of(std::uint32_t dtype);
 /// The element type of the runtime; nothing if the runtime has none of this form.

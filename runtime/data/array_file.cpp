@@ -18,25 +18,6 @@ namespace {
 
 std::string count_text(std::uint64_t count) { return '`' + std::to_string(count) + '`'; }
 
-bool is_integer(StoredType type) {
-  switch (type) {
-    case StoredType::f64:
-    case StoredType::f32:
-    case StoredType::f16:
-    case StoredType::bf16: return false;
-    case StoredType::i64:
-    case StoredType::i32:
-    case StoredType::i16:
-    case StoredType::i8:
-    case StoredType::u64:
-    case StoredType::u32:
-    case StoredType::u16:
-    case StoredType::u8:
-    case StoredType::boolean: return true;
-  }
-  return false;
-}
-
 // ---- numbers
 
 double half_value(std::uint16_t bits) {
@@ -278,7 +259,7 @@ class ArrayReader {
   bool bind(const TableInput& input, const FoundArray& array, ArrayRows& out) {
     const std::string name =
         "the array `" + shown_text(array.name) + "` of `" + file_->path() + '`';
-    if (input.integers && !is_integer(array.type)) {
+    if (input.integers && !is_integer(array.type) && array.type != StoredType::boolean) {
       return fail(misfit(name + " has elements of the type `" +
                              std::string(stored_type_name(array.type)) + "`, and the input `" +
                              std::string(input.name) + "` takes integers",

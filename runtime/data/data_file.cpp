@@ -50,15 +50,7 @@ std::string error_text(int error) {
   return text;
 }
 
-std::string shown_text(std::string_view text) {
-  constexpr std::size_t kMax = 40;
-  std::string shown(text.substr(0, kMax));
-  for (char& c : shown) {
-    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e || c == '`')
-      c = '?';
-  }
-  return text.size() > kMax ? shown + "..." : shown;
-}
+std::string shown_text(std::string_view text) { return printable(text, 40); }
 
 std::shared_ptr<const DataFile> DataFile::open(const std::string& path, Failure& failure) {
   struct stat status{};

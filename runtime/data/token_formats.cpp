@@ -38,25 +38,6 @@ std::uint64_t number(std::string_view bytes, std::size_t at, std::size_t width) 
   return value;
 }
 
-bool is_id_type(StoredType type) {
-  switch (type) {
-    case StoredType::f64:
-    case StoredType::f32:
-    case StoredType::f16:
-    case StoredType::bf16:
-    case StoredType::boolean: return false;
-    case StoredType::i64:
-    case StoredType::i32:
-    case StoredType::i16:
-    case StoredType::i8:
-    case StoredType::u64:
-    case StoredType::u32:
-    case StoredType::u16:
-    case StoredType::u8: return true;
-  }
-  return false;
-}
-
 /// Reads an array of a file in order, a part at a time.
 class NumberReader {
  public:
@@ -124,7 +105,7 @@ class TokenReader {
 
   /// A type that the header says, against that of the caller.
   bool takes(StoredType type) {
-    if (!is_id_type(type))
+    if (!is_integer(type))
       return damaged("it has elements of the type `" + std::string(stored_type_name(type)) +
                      "`, and token ids are integers");
     if (!given_ || *given_ == type) return true;

@@ -55,15 +55,7 @@ bool exists(const std::string& path) {
 
 }  // namespace
 
-std::string shown_name(std::string_view name) {
-  constexpr std::size_t kMax = 120;
-  std::string shown(name.substr(0, kMax));
-  for (char& c : shown) {
-    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e || c == '`')
-      c = '?';
-  }
-  return '`' + shown + (name.size() > kMax ? "...`" : "`");
-}
+std::string shown_name(std::string_view name) { return '`' + printable(name, 120) + '`'; }
 
 Failure unreadable_weights(const std::string& path, const std::string& reason) {
   return {.code = kWeightsUnreadable,

@@ -113,13 +113,14 @@ TEST(CheckpointFolders, LaterOnesAreMovedAside) {
     folder.write("checkpoints.1/step-5/" + std::string(kManifestName), "of an earlier run");
     folder.write("checkpoints.2", "a file");
     std::string kept_as = "before";
+    fs::create_directory(folder.path() / "step-31");  // not complete
     ASSERT_FALSE(move_checkpoints_aside(folder.path(), row.after, kept_as));
+    EXPECT_FALSE(fs::exists(folder.path() / "step-31"));
+    EXPECT_TRUE(fs::exists(fs::path(kept_as) / "step-31"));
     EXPECT_EQ(complete_steps(folder.path()), row.left);
     EXPECT_EQ(complete_steps(folder.path() / "checkpoints.1"), Steps{5});
-    EXPECT_EQ(kept_as, row.moved.empty() ? "" : (folder.path() / "checkpoints.3").string());
-    if (!row.moved.empty()) {
-      EXPECT_EQ(complete_steps(kept_as), row.moved);
-    }
+    EXPECT_EQ(kept_as, (folder.path() / "checkpoints.3").string());
+    EXPECT_EQ(complete_steps(kept_as), row.moved);
   }
 }
 
