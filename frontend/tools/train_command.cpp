@@ -257,6 +257,15 @@ bool prepare_folder(Session& session, const Resumed* resumed, const PiperJob& ta
   return true;
 }
 
+/// A run without a folder keeps no checkpoint, whatever its lines say.
+void report_missing_folder(Session& session, const directive::Settings& settings) {
+  if (!settings.checkpoint || !session.arguments().out_folder.empty()) return;
+  session.sink()
+      .report(Code::checkpoints_without_folder, settings.checkpoint->loc,
+              "the run has no folder, so it keeps no checkpoint")
+      .hint("write `--out DIR`");
+}
+
 int run_steps(Session& session, Session::Subject& subject, const runtime::Options& runtime_options,
               CudaDevice* cuda, const Resumed* resumed) {
   Console& console = session.console();
@@ -272,6 +281,7 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
   const Start start{resumed, made->tables.first_step + 1};
   // The first of several processes keeps and prints the results.
   const bool prints = cuda == nullptr || cuda->rank() == 0;
+  report_missing_folder(session, subject.lowered.strategy.settings);
   session.show_warnings();
   std::optional<runtime::IgnoreBrokenPipes> pipes(std::in_place);
   const LocId train = made->training.settings.loc;
