@@ -2,7 +2,7 @@
 // `compact`: steps move to earlier free slots, across others of their rank, within a bound on
 // activations. grammar/README.md section 7 has the rule as pseudo-code.
 //
-//   compact(at 0: F0, at 3: BI0, at 4: F1, at 7: BI1)   ->   at 0: F0, at 1: F1, at 3: BI0, ...
+//   one rank: compact(at 0: F0, at 3: BI0, at 4: F1, at 7: BI1)   ->   at 0: F0, at 1: BI0, at 2: F1, at 3: BI1
 
 #include "ir/orders/order_graph.h"
 

@@ -34,8 +34,7 @@ struct GreedyRule {
 
 struct GreedyOrder {
   OrderTree tree;
-  /// No order keeps the cap; this is the smallest that one keeps. `largest` is a rank that needs
-  /// it.
+  /// Set if no order keeps the cap: the smallest cap that works. `largest` is a rank that needs it.
   std::optional<double> min_cap;
   DeviceSetId largest;
 };

@@ -7,8 +7,8 @@
 
 namespace piper::orders {
 
-/// Keeps the ranks for which `on` holds, and how many ranks shared the model before. False if none
-/// is left.
+/// Keeps the ranks for which `on` holds, and records how many ranks shared the model before. False if
+/// none is left.
 bool only(OrderTree& tree, const OnRank& on);
 
 /// The number of ranks that share the model: those that name different operations, before `only`.

@@ -166,7 +166,7 @@ class OrderCall {
     } else if (result.min_cap) {
       fail(Code::cap_too_small, range(0), "`compact` cannot keep `cap: {}`: `{}` holds more",
            amount_text(*cap), set_text(result.largest))
-          .hint("write `cap: {}`, the least that works here", amount_text(*result.min_cap));
+          .hint("write `cap: {}`, which works here", amount_text(*result.min_cap));
     }
   }
 
