@@ -33,7 +33,8 @@ struct MappedWeight {
   friend bool operator==(const MappedWeight&, const MappedWeight&) = default;
 };
 
-/// A fact of the model that the `config.json` beside the file must state: `"rope_theta": 10000`.
+/// A fact of the model that is compared with the `config.json` beside the file, and that an export
+/// writes there: `"rope_theta": 10000`.
 struct ConfigFact {
   std::string key;
   std::string value;  // JSON

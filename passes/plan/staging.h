@@ -10,9 +10,9 @@
 
 namespace piper::passes {
 
-/// Bytes that a device of a role copies for a checkpoint: its share of the parameters (of their
-/// master weights, if they have such) and of each optimizer tensor. Devices that hold the same
-/// elements share them evenly. The largest over the devices with those parameters; at most an element
+/// Bytes that a device of a role copies for a checkpoint: the part that it writes of the parameters
+/// (of their master weights, if they have such) and of each optimizer tensor. Devices that hold the
+/// same elements divide them evenly. The largest over the devices with those parameters; at most an element
 /// per tensor more than the run copies.
 std::int64_t staging_bytes(const dag::Dag& dag, const dag::Role& role);
 

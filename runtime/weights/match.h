@@ -55,9 +55,9 @@ std::optional<Failure> match_weights(const WeightFiles& files, const WeightMap& 
 
 /// Lines for a reader:
 ///
-///   weights of llama: 12 parameters from 10 tensors, 3 of them rearranged
-///   first values, because it lacks them: head.bias
-///   not read: model.rotary.inv_freq, model.norm.bias and 2 more
+///   weights of llama: 12 parameters from 10 tensors, 3 rearranged
+///   not in it, with first values: `head.bias`
+///   not read, because no parameter has them: `model.rotary.inv_freq`, `model.norm.bias` and 2 more
 std::string report_text(const WeightsReport& report);
 
 }  // namespace piper::runtime

@@ -26,7 +26,7 @@ struct MappedWeight {
   std::vector<std::int64_t> parameter_strides = {};  // empty: row-major, with extents `factors`
 };
 
-/// A fact of the model that the file's `config.json` must state, and that an export writes there:
+/// A fact of the model that is compared with the file's `config.json`, and that an export writes there:
 /// `"rope_theta": 10000`.
 struct ConfigFact {
   std::string key;
@@ -36,8 +36,7 @@ struct ConfigFact {
 struct WeightMap {
   std::string name;  // of the `names` item; empty: the parameters' own names
   std::vector<MappedWeight> weights;
-  // Names that a file may have instead of a parameter's tensor or lack because it is tied: an
-  // export writes none of them.
+  // Tensors that a file may have although no parameter is in them: an export writes none of them.
   std::vector<std::string> ignored;
   std::vector<ConfigFact> config;
 };
