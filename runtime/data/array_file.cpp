@@ -237,12 +237,14 @@ class ArrayReader {
 
   bool open_member(const ZipMember& member, FoundArray& array) {
     NpyHeader header;
+    std::string reason;
     if (!member.deflated) {
+      // Its rows are read one by one, so that only now all of its bytes are seen.
+      if (!verify_stored(*file_, member, reason)) return fail(damaged(file_->path(), reason));
       if (!npy_header(member.offset, member.bytes, member.name, header)) return false;
       array.offset = member.offset + header.data_offset;
     } else {
-      std::string reason;
-      auto bytes = unpack(*file_, member, reason);
+      auto bytes = inflated(*file_, member, reason);
       if (!bytes) return fail(damaged(file_->path(), reason));
       const auto held = std::make_shared<const std::vector<unsigned char>>(std::move(*bytes));
       const std::string_view start(reinterpret_cast<const char*>(held->data()),

@@ -3,7 +3,8 @@
 // `.safetensors` files, and of tables of text (`table.h`).
 //
 // The rows of `.npy`, `.safetensors` and stored members of `.npz` stay in their file and are read
-// when a step needs them; tables and deflated members are held in memory.
+// when a step needs them; tables and deflated members are held in memory. The checksum of a stored
+// member is verified when its file is opened.
 //
 // An input has the array of its name; a `.npy` file has one array, for a model of one input. The
 // first dimension of an array is that of the samples; the others hold as many numbers as a sample of

@@ -7,6 +7,7 @@
 #include <new>
 #include <set>
 #include <span>
+#include <stdexcept>
 
 #include "runtime/crc32.h"
 
@@ -24,6 +25,8 @@ constexpr std::uint64_t kMaxDirectory = std::uint64_t{16} << 20;
 /// Deflate packs at most about 1032 bytes into one.
 constexpr std::uint64_t kMaxRatio = 1040;
 constexpr std::uint32_t kStored = 0, kDeflated = 8;
+constexpr std::uint64_t kPart = std::uint64_t{1} << 18;  // bytes that are read at once
+constexpr const char* kOtherSum = "is damaged: its checksum differs";
 constexpr std::uint64_t kIn64 = 0xFFFFFFFF;  // the number is in a field of ZIP64
 
 std::uint64_t number(std::span<const unsigned char> bytes, std::size_t at, std::size_t width) {
@@ -35,6 +38,10 @@ std::uint64_t number(std::span<const unsigned char> bytes, std::size_t at, std::
 struct Directory {
   std::uint64_t offset = 0, bytes = 0, entries = 0;
 };
+
+std::string of_member(const ZipMember& member, const std::string& reason) {
+  return "its member `" + shown_text(member.name) + "` " + reason;
+}
 
 /// Reads a directory. The functions return false with the reason.
 class ZipReader {
@@ -69,7 +76,7 @@ class ZipReader {
     return false;
   }
   bool fail(const ZipMember& member, const std::string& reason) {
-    return fail("its member `" + shown_text(member.name) + "` " + reason);
+    return fail(of_member(member, reason));
   }
   bool read_at(std::uint64_t offset, std::span<unsigned char> out) {
     if (offset > file_.size() || out.size() > file_.size() - offset)
@@ -183,11 +190,11 @@ bool inflate_into(const DataFile& file, const ZipMember& member, std::span<unsig
   z_stream stream{};
   const auto damaged = [&](const std::string& why) {
     inflateEnd(&stream);
-    reason = "its member `" + shown_text(member.name) + "` " + why;
+    reason = of_member(member, why);
     return false;
   };
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
-  std::vector<unsigned char> packed(std::min<std::uint64_t>(member.packed, 1 << 18));
+  std::vector<unsigned char> packed(static_cast<std::size_t>(std::min(member.packed, kPart)));
   std::uint64_t taken = 0, filled = 0;
   int status = Z_OK;
   while (status == Z_OK) {
@@ -228,22 +235,33 @@ std::optional<std::vector<ZipMember>> read_zip(const DataFile& file, std::string
   return std::nullopt;
 }
 
-std::optional<std::vector<unsigned char>> unpack(const DataFile& file, const ZipMember& member,
-                                                 std::string& reason) {
+bool verify_stored(const DataFile& file, const ZipMember& member, std::string& reason) {
+  std::vector<unsigned char> part(static_cast<std::size_t>(std::min(member.bytes, kPart)));
+  std::uint32_t crc = 0;
+  for (std::uint64_t at = 0; at < member.bytes;) {
+    const std::uint64_t count = std::min(member.bytes - at, kPart);
+    if (const auto failure = file.read(member.offset + at, part.data(), count)) {
+      reason = of_member(member, "cannot be read: " + failure->message);
+      return false;
+    }
+    crc = crc32_joined(crc, crc32_of(part.data(), count), count);
+    at += count;
+  }
+  if (crc != member.crc32) reason = of_member(member, kOtherSum);
+  return crc == member.crc32;
+}
+
+std::optional<std::vector<unsigned char>> inflated(const DataFile& file, const ZipMember& member,
+                                                   std::string& reason) {
   try {
     std::vector<unsigned char> bytes(static_cast<std::size_t>(member.bytes));
-    if (member.deflated) {
-      if (!inflate_into(file, member, bytes, reason)) return std::nullopt;
-    } else if (const auto failure = file.read(member.offset, bytes.data(), bytes.size())) {
-      reason = failure->message;
-      return std::nullopt;
-    }
+    if (!inflate_into(file, member, bytes, reason)) return std::nullopt;
     if (crc32_of(bytes.data(), bytes.size()) == member.crc32) return bytes;
-    reason = "its member `" + shown_text(member.name) + "` is damaged: its checksum differs";
+    reason = of_member(member, kOtherSum);
   } catch (const std::bad_alloc&) {
-    reason = "its member `" + shown_text(member.name) + "` does not fit into memory";
+    reason = of_member(member, "does not fit into memory");
   } catch (const std::length_error&) {
-    reason = "its member `" + shown_text(member.name) + "` does not fit into memory";
+    reason = of_member(member, "does not fit into memory");
   }
   return std::nullopt;
 }

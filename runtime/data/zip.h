@@ -3,7 +3,6 @@
 // fields of ZIP64. Source: PKWARE's APPNOTE.TXT, sections 4.3 to 4.5.
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,9 +27,13 @@ bool begins_as_zip(std::string_view bytes);
 /// encrypted, split, packed by another method, or has two members of one name.
 std::optional<std::vector<ZipMember>> read_zip(const DataFile& file, std::string& reason);
 
-/// The bytes of a member, whose checksum is verified. Empty, with `reason`, if they are damaged or
-/// do not fit into memory.
-std::optional<std::vector<unsigned char>> unpack(const DataFile& file, const ZipMember& member,
-                                                 std::string& reason);
+/// Compares the bytes of a stored member with its checksum, part by part: they may exceed the
+/// memory. False, with `reason`, if they are damaged or cannot be read.
+bool verify_stored(const DataFile& file, const ZipMember& member, std::string& reason);
+
+/// The bytes of a deflated member, whose checksum is verified. Empty, with `reason`, if they are
+/// damaged or do not fit into memory.
+std::optional<std::vector<unsigned char>> inflated(const DataFile& file, const ZipMember& member,
+                                                   std::string& reason);
 
 }  // namespace piper::runtime

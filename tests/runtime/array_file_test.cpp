@@ -229,6 +229,13 @@ TEST(ArrayFiles, NumbersThatDoNotFitAreRefused) {
             "6008 row `0`: number `1` of the row");
 }
 
+/// The bytes of a file with another first byte of a part of it.
+std::string flipped(std::string file, const std::string& part) {
+  char& first = file.at(file.find(part));
+  first = static_cast<char>(first ^ 1);
+  return file;
+}
+
 TEST(ArrayFiles, ArraysThatDoNotFitTheModelAreRefused) {
   const auto archive = [](const std::string& x, const std::string& label) {
     return zip({{"x.npy", x}, {"label.npy", label}});
@@ -271,6 +278,9 @@ TEST(ArrayFiles, ArraysThatDoNotFitTheModelAreRefused) {
            {"j.safetensors", std::string("\x05\0\0\0\0\0\0\0{\"x\"", 12),
             "6060 cannot read `" + folder.path().native() +
                 "/j.safetensors`: its header has `5` bytes, and the file ends after `4` of them"},
+           {"l.npz", flipped(archive(plane(), labels()), plane_data()),
+            "6060 cannot read `" + folder.path().native() +
+                "/l.npz`: its member `x.npy` is damaged: its checksum differs"},
            {"k.npz", "no archive",
             "6060 cannot read `" + folder.path().native() +
                 "/k.npz`: it has no directory at its end, so it was cut "
@@ -290,27 +300,37 @@ TEST(ArrayFiles, ArraysThatDoNotFitTheModelAreRefused) {
             "cannot read `" + pipe + "`: it is a pipe, and this data is read at positions");
 }
 
-/// Reads and unpacks every member.
-std::string unpacked(const std::string& path) {
+/// The contents of all members, end to end; empty with the reason.
+std::optional<std::string> unpacked(const std::string& path, std::string& reason) {
   Failure failure;
   const auto file = DataFile::open(path, failure);
   EXPECT_TRUE(file) << failure.message;
-  std::string reason;
   const auto members = read_zip(*file, reason);
-  if (!members) return reason;
+  if (!members) return std::nullopt;
+  std::string contents;
   for (const ZipMember& member : *members) {
-    if (!unpack(*file, member, reason)) return reason;
+    std::vector<unsigned char> bytes(member.deflated ? 0 : member.bytes);
+    if (member.deflated) {
+      auto held = inflated(*file, member, reason);
+      if (!held) return std::nullopt;
+      bytes = std::move(*held);
+    } else if (!verify_stored(*file, member, reason) ||
+               file->read(member.offset, bytes.data(), bytes.size())) {
+      return std::nullopt;
+    }
+    contents.append(bytes.begin(), bytes.end());
   }
-  return std::to_string(members->size()) + " members";
+  return contents;
 }
 
 TEST(Archives, DamagedOnesAreRefused) {
   const test::TemporaryFolder folder;
   const std::string text(300, 'a');
   const std::string good = zip({{"a", text, true}, {"b", "bytes"}});
-  EXPECT_EQ(unpacked(folder.write("good", good)), "2 members");
-  EXPECT_EQ(unpacked(folder.write("good", zip({{"a", text, true}}, true))), "1 members");
-  EXPECT_EQ(unpacked(folder.write("good", zip({{"a", "", true}, {"b", ""}}))), "2 members");
+  std::string reason;
+  EXPECT_EQ(unpacked(folder.write("good", good), reason), text + "bytes");
+  EXPECT_EQ(unpacked(folder.write("good", zip({{"a", text, true}}, true)), reason), text);
+  EXPECT_EQ(unpacked(folder.write("good", zip({{"a", "", true}, {"b", ""}})), reason), "");
   const std::size_t end = good.size() - 22, directory = good.find("PK\x01\x02");
   const auto with = [&](std::size_t at, const std::string& bytes) {
     std::string changed = good;
@@ -349,14 +369,17 @@ TEST(Archives, DamagedOnesAreRefused) {
            {with(directory + 42, u32(1)), "its member `a` has a damaged header"},
            {with(26, u16(0xFFFF)), "its member `a` lies beyond the end"},
            {with(51, "\xFF\xFF\xFF"), "its member `a` is damaged"},
+           {with(good.find("bytes"), "B"), "its member `b` is damaged: its checksum differs"},
            {zip({{"a", "x"}, {"a", "y"}}), "two of its members are called `a`"}}) {
-    EXPECT_EQ(unpacked(folder.write("bad", row.content)), row.expected);
+    EXPECT_FALSE(unpacked(folder.write("bad", row.content), reason)) << row.expected;
+    EXPECT_EQ(reason, row.expected);
   }
   // No change of a byte leads out of the file or is taken for other contents.
   for (std::size_t at = 0; at < good.size(); ++at) {
     std::string changed = good;
     changed[at] = static_cast<char>(changed[at] ^ (at % 2 == 0 ? '\x80' : '\x01'));
-    unpacked(folder.write("flipped", changed));
+    const auto contents = unpacked(folder.write("flipped", changed), reason);
+    EXPECT_TRUE(!contents || *contents == text + "bytes") << at;
   }
 }
 
