@@ -1,13 +1,11 @@
 #include "runtime/checkpoint/checked_pieces.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "runtime/crc32.h"
+#include "runtime/read_at.h"
 
 namespace piper::runtime {
 
@@ -26,17 +24,11 @@ CheckedPieces::CheckedPieces(std::string path, int file, const ManifestFile& des
 const unsigned char* CheckedPieces::read(std::uint64_t piece, std::optional<Failure>& failure) {
   const std::uint64_t position = piece * kCheckedBytes;
   const std::uint64_t size = std::min(kCheckedBytes, described_.bytes - position);
-  std::uint64_t read = 0;
-  while (read < size) {
-    const ssize_t count =
-        pread(file_, bytes_.data() + read, size - read, static_cast<off_t>(position + read));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) {
-      failure = unreadable_checkpoint(
-          path_, count < 0 ? std::strerror(errno) : std::string("it ends too early"));
-      return nullptr;
-    }
-    read += static_cast<std::uint64_t>(count);
+  const ReadCount read = read_at(file_, position, size, bytes_.data());
+  if (read.bytes < size) {
+    failure = unreadable_checkpoint(
+        path_, read.error != 0 ? std::strerror(read.error) : "it ends too early");
+    return nullptr;
   }
   if (crc32_of(bytes_.data(), size) == described_.crc32[piece]) return bytes_.data();
   failure = unreadable_checkpoint(path_, "the bytes from " + std::to_string(position) + " to " +
@@ -45,9 +37,11 @@ const unsigned char* CheckedPieces::read(std::uint64_t piece, std::optional<Fail
   return nullptr;
 }
 
-std::optional<Failure> CheckedPieces::verify(std::uint64_t bytes) {
+std::optional<Failure> CheckedPieces::verify(std::uint64_t bytes,
+                                             const std::function<bool()>& stopped) {
   std::optional<Failure> failure;
   for (std::uint64_t piece = 0; piece * kCheckedBytes < bytes; ++piece) {
+    if (stopped && stopped()) return std::nullopt;
     if (read(piece, failure) == nullptr) return failure;
   }
   return std::nullopt;

@@ -2,6 +2,7 @@
 // Reads a file of a checkpoint piece by piece, and verifies each piece by its checksum.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,8 +21,8 @@ class CheckedPieces {
 
   /// The bytes of a piece, valid until the next call. Null with the reason in `failure`.
   const unsigned char* read(std::uint64_t piece, std::optional<Failure>& failure);
-  /// Verifies the pieces of the first bytes.
-  std::optional<Failure> verify(std::uint64_t bytes);
+  /// Verifies the pieces of the first bytes, until `stopped` (empty: never).
+  std::optional<Failure> verify(std::uint64_t bytes, const std::function<bool()>& stopped = {});
 
  private:
   const std::string path_;

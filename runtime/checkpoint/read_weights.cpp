@@ -1,11 +1,9 @@
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstring>
 #include <set>
 
 #include "runtime/checkpoint/checked_pieces.h"
 #include "runtime/checkpoint/checkpoint.h"
+#include "runtime/read_at.h"
 
 namespace piper::runtime {
 
@@ -27,27 +25,17 @@ std::optional<Failure> Checkpoint::verify_weights(const std::function<bool()>& s
   for (const std::size_t file : files) {
     const ManifestFile& described = manifest_.files[file];
     CheckedPieces pieces(folder_ + "/" + described.name, files_[file], described);
-    std::optional<Failure> failure;
-    for (std::uint64_t piece = 0; piece < described.crc32.size(); ++piece) {
-      if (stopped && stopped()) return std::nullopt;
-      if (pieces.read(piece, failure) == nullptr) return failure;
-    }
+    if (auto damaged = pieces.verify(described.bytes, stopped)) return damaged;
   }
   return std::nullopt;
 }
 
 std::optional<Failure> Checkpoint::read(const Tensor& tensor, std::uint64_t first,
                                         std::uint64_t bytes, void* to) const {
-  for (std::uint64_t read = 0; read < bytes;) {
-    const ssize_t count = pread(files_[tensor.file], static_cast<char*>(to) + read, bytes - read,
-                                static_cast<off_t>(tensor.position + first + read));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0)
-      return unreadable_checkpoint(folder_ + "/" + manifest_.files[tensor.file].name,
-                                   count < 0 ? std::strerror(errno) : "it ends too early");
-    read += static_cast<std::uint64_t>(count);
-  }
-  return std::nullopt;
+  const ReadCount read = read_at(files_[tensor.file], tensor.position + first, bytes, to);
+  if (read.bytes == bytes) return std::nullopt;
+  return unreadable_checkpoint(folder_ + "/" + manifest_.files[tensor.file].name,
+                               read.error != 0 ? std::strerror(read.error) : "it ends too early");
 }
 
 }  // namespace piper::runtime

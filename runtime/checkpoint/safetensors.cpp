@@ -1,7 +1,6 @@
 #include "runtime/checkpoint/safetensors.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,6 +10,7 @@
 #include <new>
 
 #include "runtime/checkpoint/json.h"
+#include "runtime/read_at.h"
 
 namespace piper::runtime {
 namespace {
@@ -80,21 +80,15 @@ class HeaderReader {
                 ", and the length of its header needs `8`");
   }
 
-  bool read_at(std::uint64_t position, std::span<char> out) {
-    while (!out.empty()) {
-      const ssize_t count = pread(file_, out.data(), out.size(), static_cast<off_t>(position));
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return fail(std::strerror(errno));
-      if (count == 0) return fail("it became shorter while it was read");
-      out = out.subspan(static_cast<std::size_t>(count));
-      position += static_cast<std::uint64_t>(count);
-    }
-    return true;
+  bool take(std::uint64_t position, std::span<char> out) {
+    const ReadCount read = read_at(file_, position, out.size(), out.data());
+    if (read.error != 0) return fail(std::strerror(read.error));
+    return read.bytes == out.size() || fail("it became shorter while it was read");
   }
 
   bool read_length() {
     char bytes[kLengthBytes];
-    if (!read_at(0, bytes)) return false;
+    if (!take(0, bytes)) return false;
     for (std::size_t i = 0; i < kLengthBytes; ++i)
       length_ |= static_cast<std::uint64_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
     if (length_ > kMaxSafetensorsHeader)
@@ -107,7 +101,7 @@ class HeaderReader {
 
   bool read_text(std::string& text) {
     text.resize(length_);
-    if (!read_at(kLengthBytes, text)) return false;
+    if (!take(kLengthBytes, text)) return false;
     if (!text.starts_with('{')) return fail("its header does not begin with `{`");
     text.erase(text.find_last_not_of(' ') + 1);
     return text.ends_with('}') || fail("its header does not end with `}` and spaces");

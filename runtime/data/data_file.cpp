@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/crc32.h"
+#include "runtime/read_at.h"
 
 namespace piper::runtime {
 namespace {
@@ -87,21 +88,11 @@ std::shared_ptr<const DataFile> DataFile::open(const std::string& path, Failure&
 DataFile::~DataFile() { close(file_); }
 
 std::optional<Failure> DataFile::read(std::uint64_t offset, void* to, std::uint64_t bytes) const {
-  auto* out = static_cast<unsigned char*>(to);
-  while (bytes > 0) {
-    const std::size_t part = static_cast<std::size_t>(std::min(bytes, kPart));
-    const ssize_t count = pread(file_, out, part, static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return unreadable(path_, error_text(errno));
-    if (count == 0) {
-      if (auto change = find_change()) return change;
-      return changed(path_, "it ends at byte `" + std::to_string(offset) + "`");
-    }
-    out += count;
-    offset += static_cast<std::uint64_t>(count);
-    bytes -= static_cast<std::uint64_t>(count);
-  }
-  return std::nullopt;
+  const ReadCount read = read_at(file_, offset, bytes, to);
+  if (read.bytes == bytes) return std::nullopt;
+  if (read.error != 0) return unreadable(path_, error_text(read.error));
+  if (auto change = find_change()) return change;
+  return changed(path_, "it ends at byte `" + std::to_string(offset + read.bytes) + "`");
 }
 
 std::optional<Failure> DataFile::find_change() const {

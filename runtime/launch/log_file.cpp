@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "runtime/read_at.h"
+
 namespace piper::runtime {
 
 namespace {
@@ -86,15 +88,7 @@ std::optional<Failure> LogFile::write(std::string_view record, const std::string
 
 std::string LogFile::beginning(std::size_t bytes) const {
   std::string text(bytes, '\0');
-  std::size_t taken = 0;
-  while (taken < bytes) {
-    const ssize_t count =
-        pread(file_, text.data() + taken, bytes - taken, static_cast<off_t>(taken));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) break;
-    taken += static_cast<std::size_t>(count);
-  }
-  text.resize(taken);
+  text.resize(read_at(file_, 0, bytes, text.data()).bytes);
   return text;
 }
 

@@ -13,6 +13,7 @@
 #include "runtime/checkpoint/checkpoint_files.h"
 #include "runtime/checkpoint/json.h"
 #include "runtime/crc32.h"
+#include "runtime/read_at.h"
 
 namespace piper::runtime {
 namespace {
@@ -26,18 +27,7 @@ int open_for_reading(const std::string& path) {
   return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
-/// The errno of a failure, or 0; ENODATA at the end of the file.
-int read_at(int file, std::uint64_t position, std::uint64_t bytes, void* to) {
-  for (std::uint64_t read = 0; read < bytes;) {
-    const ssize_t count = pread(file, static_cast<char*>(to) + read, bytes - read,
-                                static_cast<off_t>(position + read));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return errno;
-    if (count == 0) return ENODATA;
-    read += static_cast<std::uint64_t>(count);
-  }
-  return 0;
-}
+constexpr const char* kBecameShorter = "it became shorter while it was read";
 
 /// Whether a name of an index is that of a file beside it.
 bool is_file_name(std::string_view name) {
@@ -83,8 +73,9 @@ std::optional<std::string> read_plain_file(const std::string& path, std::uint64_
              std::to_string(max_bytes) + "` are legal";
   } else {
     text.emplace(bytes, '\0');
-    if (const int error = read_at(file, 0, bytes, text->data())) {
-      reason = error == ENODATA ? "it became shorter while it was read" : std::strerror(error);
+    const ReadCount read = read_at(file, 0, bytes, text->data());
+    if (read.bytes < bytes) {
+      reason = read.error != 0 ? std::strerror(read.error) : kBecameShorter;
       text.reset();
     }
   }
@@ -204,11 +195,10 @@ std::uint32_t WeightFiles::fingerprint() const {
 
 std::optional<Failure> WeightFiles::read(std::size_t file, std::uint64_t position,
                                          std::uint64_t bytes, void* to) const {
-  const int error = read_at(files_[file].descriptor, position, bytes, to);
-  if (error == 0) return std::nullopt;
-  return unreadable_weights(files_[file].path, error == ENODATA
-                                                   ? "it became shorter while it was read"
-                                                   : std::strerror(error));
+  const ReadCount read = read_at(files_[file].descriptor, position, bytes, to);
+  if (read.bytes == bytes) return std::nullopt;
+  return unreadable_weights(files_[file].path,
+                            read.error != 0 ? std::strerror(read.error) : kBecameShorter);
 }
 
 }  // namespace piper::runtime
