@@ -8,9 +8,11 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <utility>
 
 #include "runtime/checkpoint/checked_pieces.h"
 #include "runtime/checkpoint/checkpoint_files.h"
+#include "runtime/read_at.h"
 
 namespace piper::runtime {
 namespace {
@@ -49,6 +51,24 @@ int open_file(const std::string& path, std::string& reason) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
   if (file < 0) reason = errno == ELOOP ? "it is a link" : std::strerror(errno);
   return file;
+}
+
+/// The text of an open manifest. Empty with the reason in `reason`.
+std::optional<std::string> manifest_text(int file, std::string& reason) {
+  const auto refuse = [&](const std::string& why) {
+    reason = why;
+    return std::nullopt;
+  };
+  struct stat status{};
+  if (fstat(file, &status) != 0) return refuse(std::strerror(errno));
+  if (!S_ISREG(status.st_mode)) return refuse("it is no plain file");
+  const auto bytes = static_cast<std::uint64_t>(status.st_size);
+  if (bytes > kMaxManifest) return refuse("it is too large for a manifest");
+  std::string text(bytes, '\0');
+  const ReadCount read = read_at(file, 0, bytes, text.data());
+  if (read.error != 0) return refuse(std::strerror(read.error));
+  if (read.bytes < bytes) return refuse("it ends too early");
+  return text;
 }
 
 /// The folder that holds a checkpoint.
@@ -105,8 +125,8 @@ std::optional<std::uint64_t> best_checkpoint(const std::string& run) {
   double lowest = 0;
   for (const std::uint64_t step : complete_steps(run)) {
     Failure unreadable;
-    const auto checkpoint = Checkpoint::open(run + "/" + step_folder(step), unreadable);
-    const auto loss = checkpoint ? checkpoint->manifest().held_out_loss : std::nullopt;
+    const auto manifest = Checkpoint::manifest_of(run + "/" + step_folder(step), unreadable);
+    const auto loss = manifest ? manifest->held_out_loss : std::nullopt;
     if (!loss || (best && *loss >= lowest)) continue;
     best = step;
     lowest = *loss;
@@ -119,43 +139,25 @@ Checkpoint::~Checkpoint() {
 }
 
 std::unique_ptr<Checkpoint> Checkpoint::open(const std::string& folder, Failure& failure) {
+  auto manifest = manifest_of(folder, failure);
+  if (!manifest) return nullptr;
   std::unique_ptr<Checkpoint> checkpoint(new Checkpoint());
   checkpoint->folder_ = folder;
-  if (!checkpoint->read_manifest(failure) || !checkpoint->read_headers(failure)) return nullptr;
-  return checkpoint;
+  checkpoint->manifest_ = std::move(*manifest);
+  return checkpoint->read_headers(failure) ? std::move(checkpoint) : nullptr;
 }
 
-bool Checkpoint::read_manifest(Failure& failure) {
-  const std::string path = folder_ + "/" + kManifestName;
-  const auto refuse = [&](const std::string& reason) {
-    failure = unreadable_checkpoint(path, reason);
-    return false;
-  };
+std::optional<Manifest> Checkpoint::manifest_of(const std::string& folder, Failure& failure) {
+  const std::string path = folder + "/" + kManifestName;
   std::string reason;
   const int file = open_file(path, reason);
-  if (file < 0) return refuse(reason);
-  files_.push_back(file);  // closed with the others
-  struct stat status{};
-  if (fstat(file, &status) != 0) return refuse(std::strerror(errno));
-  if (!S_ISREG(status.st_mode)) return refuse("it is no plain file");
-  const auto bytes = static_cast<std::uint64_t>(status.st_size);
-  if (bytes > kMaxManifest) return refuse("it is too large for a manifest");
-  std::string text(bytes, '\0');
-  std::uint64_t read = 0;
-  while (read < bytes) {
-    const ssize_t count = pread(file, text.data() + read, bytes - read, static_cast<off_t>(read));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return refuse(std::strerror(errno));
-    if (count == 0) return refuse("it ends too early");
-    read += static_cast<std::uint64_t>(count);
+  std::optional<Manifest> manifest;
+  if (file >= 0) {
+    if (const auto text = manifest_text(file, reason)) manifest = parse_manifest(*text, reason);
+    close(file);
   }
-  close(file);
-  files_.clear();
-  std::string error;
-  const auto manifest = parse_manifest(text, error);
-  if (!manifest) return refuse(error);
-  manifest_ = *manifest;
-  return true;
+  if (!manifest) failure = unreadable_checkpoint(path, reason);
+  return manifest;
 }
 
 bool Checkpoint::read_headers(Failure& failure) {

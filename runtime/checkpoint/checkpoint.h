@@ -38,7 +38,7 @@ struct FoundCheckpoint {
 std::optional<FoundCheckpoint> find_checkpoint(const std::string& text, Failure& failure);
 
 /// The step of the complete checkpoint with the lowest held-out loss in its manifest, the first of
-/// several; nothing if no readable one has a loss.
+/// several; nothing if no readable manifest has a loss. Other files are not read.
 std::optional<std::uint64_t> best_checkpoint(const std::string& run);
 
 class Checkpoint {
@@ -51,6 +51,8 @@ class Checkpoint {
 
   /// Reads the manifest and the headers. Null with the reason in `failure` (kCheckpointUnreadable).
   static std::unique_ptr<Checkpoint> open(const std::string& folder, Failure& failure);
+  /// Reads the manifest alone, with the same failures.
+  static std::optional<Manifest> manifest_of(const std::string& folder, Failure& failure);
   ~Checkpoint();
   Checkpoint(const Checkpoint&) = delete;
   Checkpoint& operator=(const Checkpoint&) = delete;
@@ -83,7 +85,6 @@ class Checkpoint {
 
  private:
   Checkpoint() = default;
-  bool read_manifest(Failure& failure);
   bool read_headers(Failure& failure);
 
   std::string folder_;
