@@ -1,6 +1,7 @@
 #include "runtime/executor/executor.h"
 
 #include <new>
+#include <string>
 
 #include "runtime/data/step_data.h"
 #include "runtime/executor/check_tables.h"
@@ -29,6 +30,7 @@ struct Executor::Parts {
   const PiperJob& job;
   const bool record;
   std::unique_ptr<StepData> data[2];  // by Phase
+  std::string identities[2];          // of the data; empty until they are asked for
   std::uint64_t next_step;
   std::optional<PeerProcesses> peers;  // empty if all ranks are in this process
   std::unique_ptr<Device> device;
@@ -56,10 +58,17 @@ struct Executor::Parts {
   }
 
   /// The data of this process: samples that another process reads from other files would mix.
-  PeerProcesses::Facts data_facts() const {
-    PeerProcesses::Facts facts = {{"data", data[0]->identity()}};
-    if (data[1]) facts.emplace_back("held-out data", data[1]->identity());
+  PeerProcesses::Facts data_facts() {
+    PeerProcesses::Facts facts = {{"data", identity(Phase::training)}};
+    if (data[1]) facts.emplace_back("held-out data", identity(Phase::evaluation));
     return facts;
+  }
+
+  /// Computed once: files of the data are read for it.
+  const std::string& identity(Phase phase) {
+    const auto at = static_cast<std::size_t>(phase);
+    if (identities[at].empty()) identities[at] = data[at]->identity();
+    return identities[at];
   }
 
   bool evaluates() const { return job.ranks[0].evaluation != nullptr; }
@@ -163,7 +172,7 @@ StateMemory Executor::state_memory() const {
   };
   return memory;
 }
-std::string Executor::data_identity() const { return parts_->data[0]->identity(); }
+std::string Executor::data_identity() const { return parts_->identity(Phase::training); }
 
 std::optional<ParameterValues> Executor::read_parameter(std::string_view name,
                                                         ParamTensor part) const {

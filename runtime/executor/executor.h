@@ -124,7 +124,8 @@ class Executor {
 
   /// The state of all ranks between two runs, for checkpoints. The executor must outlive it.
   StateMemory state_memory() const;
-  /// The data of training and a fingerprint of its contents (StepData::identity).
+  /// The data of training and a fingerprint of its contents (StepData::identity), as they were when
+  /// this was first asked for.
   std::string data_identity() const;
 
   /// A tensor of a parameter, from its counted owner; empty if no rank has it (or no such slot), or
