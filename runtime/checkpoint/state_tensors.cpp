@@ -1,11 +1,10 @@
 #include "runtime/checkpoint/state_tensors.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <iterator>
 #include <utility>
 
-#include "runtime/checkpoint/json.h"
+#include "runtime/checkpoint/weight_index.h"
 #include "runtime/device/state.h"
 #include "runtime/dtypes.h"
 
@@ -20,14 +19,6 @@ const char* prefix_of(StatePart part) {
     case StatePart::average: return kAverageKey.data();
   }
   return "";
-}
-
-/// `model.safetensors`; of several files `model-00002-of-00003.safetensors`.
-std::string file_name(const char* stem, std::size_t number, std::size_t count) {
-  if (count == 1) return std::string(stem) + ".safetensors";
-  char text[64];
-  std::snprintf(text, sizeof text, "%s-%05zu-of-%05zu.safetensors", stem, number + 1, count);
-  return text;
 }
 
 /// Tensors of equal purpose, laid out over as many files as they need.
@@ -57,7 +48,7 @@ void add_files(std::vector<StateTensor> tensors, const char* stem, std::uint64_t
       stored.push_back(tensor.stored);
     }
     StateFile& file = layout.files.emplace_back();
-    file.name = file_name(stem, i, files.size());
+    file.name = shard_name(stem, i, files.size());
     file.header = safetensors_header(stored, {{"format", "pt"}});
     file.bytes = file.header.size() + at;
     std::move(files[i].begin(), files[i].end(), std::back_inserter(layout.tensors));
@@ -66,17 +57,10 @@ void add_files(std::vector<StateTensor> tensors, const char* stem, std::uint64_t
 
 std::string index_of(const StateLayout& layout) {
   if (layout.files.size() <= 1) return {};
-  std::uint64_t bytes = 0;
-  std::string map;
-  for (const StateTensor& tensor : layout.tensors) {
-    bytes += tensor.stored.end - tensor.stored.begin;
-    map += map.empty() ? "" : ",";
-    append_json_string(map, tensor.stored.name);
-    map += ":";
-    append_json_string(map, layout.files[tensor.file].name);
-  }
-  return "{\"metadata\":{\"total_size\":" + std::to_string(bytes) + "},\"weight_map\":{" + map +
-         "}}\n";
+  WeightIndex index;
+  for (const StateTensor& tensor : layout.tensors)
+    index.add(tensor.stored, layout.files[tensor.file].name);
+  return index.text();
 }
 
 /// The elements of a tensor that one copy of its parameter holds.

@@ -1,16 +1,15 @@
 #include "runtime/weights/export_weights.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <map>
 #include <new>
-#include <set>
 #include <string_view>
 #include <utility>
 
 #include "runtime/checkpoint/checkpoint_files.h"
 #include "runtime/checkpoint/json.h"
+#include "runtime/checkpoint/weight_index.h"
 #include "runtime/weights/config.h"
 #include "runtime/weights/coverage.h"
 #include "runtime/weights/partial_output.h"
@@ -56,14 +55,6 @@ std::vector<ExportedTensor> exported_tensors(std::span<const StoredWeight> weigh
   return sorted;
 }
 
-/// `model.safetensors`; of several files `model-00002-of-00003.safetensors`.
-std::string file_name(std::size_t number, std::size_t count) {
-  if (count == 1) return "model.safetensors";
-  char text[64];
-  std::snprintf(text, sizeof text, "model-%05zu-of-%05zu.safetensors", number + 1, count);
-  return text;
-}
-
 /// Distributes tensors over as many files as they need: a file has at most this much data, or one
 /// tensor.
 std::vector<PlannedFile> plan_files(std::vector<ExportedTensor> tensors,
@@ -83,27 +74,18 @@ std::vector<PlannedFile> plan_files(std::vector<ExportedTensor> tensors,
   for (std::size_t i = 0; i < files.size(); ++i) {
     std::vector<StoredTensor> stored;
     for (const ExportedTensor& tensor : files[i].tensors) stored.push_back(tensor.stored);
-    files[i].name = file_name(i, files.size());
+    files[i].name = shard_name("model", i, files.size());
     files[i].header = safetensors_header(stored, {{"format", "pt"}});
   }
   return files;
 }
 
-/// Hugging Face's index.
 std::string index_of(std::span<const PlannedFile> files) {
-  std::uint64_t bytes = 0;
-  std::string map;
+  WeightIndex index;
   for (const PlannedFile& file : files) {
-    for (const ExportedTensor& tensor : file.tensors) {
-      bytes += tensor.stored.end - tensor.stored.begin;
-      map += map.empty() ? "" : ",";
-      append_json_string(map, tensor.stored.name);
-      map += ":";
-      append_json_string(map, file.name);
-    }
+    for (const ExportedTensor& tensor : file.tensors) index.add(tensor.stored, file.name);
   }
-  return "{\"metadata\":{\"total_size\":" + std::to_string(bytes) + "},\"weight_map\":{" + map +
-         "}}\n";
+  return index.text();
 }
 
 class Exporter {
