@@ -11,6 +11,7 @@
 #include "runtime/data/npy.h"
 #include "runtime/data/zip.h"
 #include "runtime/dtypes.h"
+#include "runtime/half.h"
 #include "runtime/kernel_math.h"
 
 namespace piper::runtime {
@@ -19,23 +20,6 @@ namespace {
 std::string count_text(std::uint64_t count) { return '`' + std::to_string(count) + '`'; }
 
 // ---- numbers
-
-double half_value(std::uint16_t bits) {
-  const int exponent = (bits >> 10) & 31;
-  const double mantissa = bits & 1023;
-  const double value = exponent == 0    ? std::ldexp(mantissa, -24)
-                       : exponent == 31 ? (mantissa == 0 ? std::numeric_limits<double>::infinity()
-                                                         : std::numeric_limits<double>::quiet_NaN())
-                                        : std::ldexp(mantissa + 1024, exponent - 25);
-  return (bits & 0x8000) != 0 ? -value : value;
-}
-
-double brain_value(std::uint16_t bits) {
-  const std::uint32_t wide = std::uint32_t{bits} << 16;
-  float value = 0;
-  std::memcpy(&value, &wide, sizeof value);
-  return static_cast<double>(value);
-}
 
 template <typename Number>
 Number plain(const unsigned char* from) {
@@ -59,14 +43,16 @@ bool for_each_number(StoredType type, const unsigned char* from, std::uint64_t c
     return all([](const unsigned char* at) { return std::int64_t{plain<Number>(at)}; },
                sizeof(Number));
   };
+  const auto floats = [&]<typename Number>(Number) {
+    return all(
+        [](const unsigned char* at) { return double{static_cast<float>(plain<Number>(at))}; },
+        sizeof(Number));
+  };
   switch (type) {
     case StoredType::f64: return all(plain<double>, 8);
-    case StoredType::f32:
-      return all([](const unsigned char* at) { return double{plain<float>(at)}; }, 4);
-    case StoredType::f16:
-      return all([](const unsigned char* at) { return half_value(plain<std::uint16_t>(at)); }, 2);
-    case StoredType::bf16:
-      return all([](const unsigned char* at) { return brain_value(plain<std::uint16_t>(at)); }, 2);
+    case StoredType::f32: return floats(float{});
+    case StoredType::f16: return floats(Half{});
+    case StoredType::bf16: return floats(piper_bf16{});
     case StoredType::u64: return all(plain<std::uint64_t>, 8);
     case StoredType::i64: return integers(std::int64_t{});
     case StoredType::i32: return integers(std::int32_t{});

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "runtime/half.h"
 #include "runtime/kernel_math.h"
-#include "runtime/weights/half.h"
 
 namespace piper::runtime {
 namespace {
@@ -289,8 +289,7 @@ std::optional<Failure> ElementCopier::copy(StridedCopy copy, const ElementSource
 }
 
 bool is_weight_type(StoredType type) {
-  return type == StoredType::f64 || type == StoredType::f32 || type == StoredType::bf16 ||
-         type == StoredType::f16;
+  return !is_integer(type) && type != StoredType::boolean;
 }
 
 }  // namespace piper::runtime

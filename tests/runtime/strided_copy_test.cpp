@@ -7,7 +7,7 @@
 #include <limits>
 #include <map>
 
-#include "runtime/weights/half.h"
+#include "runtime/half.h"
 #include "tests/runtime/weight_file_text.h"
 #include "tests/support/random_cases.h"
 

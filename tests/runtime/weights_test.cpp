@@ -10,7 +10,7 @@
 #include "runtime/checkpoint/checkpoint_writer.h"
 #include "runtime/device/state.h"
 #include "runtime/weights/export_weights.h"
-#include "runtime/weights/half.h"
+#include "runtime/half.h"
 #include "runtime/weights/load_weights.h"
 #include "runtime/weights/whole_parameters.h"
 #include "tests/runtime/state_job.h"

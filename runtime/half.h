@@ -1,5 +1,5 @@
 #pragma once
-// IEEE 754 binary16 (`f16`) as files of weights have it. No computation of Piper has this type.
+// IEEE 754 binary16 (`f16`) as files of weights and arrays have it. No computation of Piper has this type.
 
 #include <cstdint>
 
