@@ -65,7 +65,8 @@ Type Analyser::call(ast::CallExpr& expr, bool as_statement) {
       callee->target = found->index;
       return call_function(expr, FunctionId(found->index), as_statement);
     }
-    static constexpr std::string_view kNouns[] = {"param", "mesh", "function", "train", "machine"};
+    static constexpr std::string_view kNouns[] = {"param", "mesh",    "function",
+                                                  "train", "machine", "`names` item"};
     sink_
         .report(Code::not_callable, callee->range, "`{}` is a {}, not a function", callee->name,
                 kNouns[static_cast<std::size_t>(found->kind)])

@@ -262,7 +262,12 @@ void Analyser::use_names(NamesId names, SourceRange at) {
                             program_.machines.size();
   calls_[body_.node].push_back({static_cast<std::uint32_t>(first + names.index()), at});
   const Declaration self = declaration_of(body_.node);
-  if (self.kind == DeclKind::train) program_.trains[self.index].names.push_back({names, at});
+  if (self.kind != DeclKind::train) return;
+  std::vector<NamesUse>& uses = program_.trains[self.index].names;
+  // The map of an item is the same at all its mentions.
+  const bool mentioned = std::any_of(uses.begin(), uses.end(),
+                                     [&](const NamesUse& use) { return use.names == names; });
+  if (!mentioned) uses.push_back({names, at});
 }
 
 Type Analyser::name(ast::NameExpr& expr, Type hint) {
