@@ -63,9 +63,10 @@ class Blocks {
   std::string_view item_;
 };
 
-bool begins_declaration(std::string_view word) {
+bool begins_declaration(std::string_view word, LexemeKind kind) {
   return word == "use" || word == "param" || word == "mesh" || word == "def" ||
-         word == "schedule" || word == "train" || word == "machine";
+         word == "schedule" || word == "train" || word == "machine" ||
+         (word == "names" && kind == LexemeKind::keyword);  // elsewhere it is a name
 }
 
 }  // namespace
@@ -144,9 +145,8 @@ StatementAt statement_at(Request& request, std::uint32_t at) {
       if (lexeme.kind == LexemeKind::comment) continue;
     }
     if (lexeme.first_on_line) {
-      const bool names = lexeme.kind == LexemeKind::keyword && text(lexeme) == "names";
       const bool declares =
-          (begins_declaration(text(lexeme)) || names) && !(is_word && lexeme.end >= at);
+          begins_declaration(text(lexeme), lexeme.kind) && !(is_word && lexeme.end >= at);
       if (declares) {
         blocks.reset();
         brackets = 0;

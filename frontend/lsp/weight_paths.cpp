@@ -9,8 +9,9 @@ namespace piper::lsp {
 
 namespace {
 
-/// Calls multiply in a model that is no tree.
+/// Calls multiply in a model that is no tree, also of models without weights.
 constexpr std::size_t kMaxPaths = 2000;
+constexpr std::size_t kMaxBodies = 20000;
 
 /// The calls of models in one body, and its weights.
 struct Contents {
@@ -24,7 +25,10 @@ class Walk {
   explicit Walk(const sema::Program& program) : program_(program) {}
 
   void model(std::uint32_t function) {
-    const Contents contents = contents_of(function);
+    if (++bodies_ > kMaxBodies) return;
+    const auto [known, added] = contents_.try_emplace(function);
+    if (added) known->second = contents_of(function);
+    const Contents& contents = known->second;
     for (const ast::WeightDecl* weight : contents.weights) {
       if (paths_.size() == kMaxPaths) return;
       paths_.push_back({parts_, weight});
@@ -71,6 +75,8 @@ class Walk {
   const sema::Program& program_;
   std::vector<WeightPath::Part> parts_;
   std::vector<std::uint32_t> open_;
+  std::map<std::uint32_t, Contents> contents_;  // by function
+  std::size_t bodies_ = 0;                      // visited
   std::vector<WeightPath> paths_;
 };
 

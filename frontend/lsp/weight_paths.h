@@ -22,7 +22,7 @@ struct WeightPath {
 };
 
 /// The parameters of the models of the trains, else of the models that no other model calls; in text
-/// order.
+/// order. The first ones, if calls make very many.
 std::vector<WeightPath> weight_paths(const sema::Program& program);
 
 /// `block[l].attention.q`: indices get the names `l`, `m`, ...

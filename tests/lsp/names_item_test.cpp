@@ -86,6 +86,9 @@ TEST(NamesItem, CompletesPathsAndDimensions) {
       {"    layer[l].up[^", "dim hidden"},
       {"    layer[l].up: \"up.{l}\"[dim, ^", "hidden"},
       {"    layer[l].(up, down): \"up.{l}\"[^", "dim hidden of"},
+      {"    layer[l].up[dim, hidden = half: 2 pair]: \"up.{l}\"[^", "dim half pair"},
+      {"    layer[l].up[hidden = half: 2 pair]: \"up.{l}\"[half, ^", "dim pair"},
+      {"    layer[l].up[hidden = half: 2 pair, ^", "dim"},
       {"    layer[l].up: \"up.{l}\"[dim, hidden] ^", "or"},
       {"    layer[l].up: \"up.{l}\"[dim, hidden] or ^", "none"},
   };
@@ -113,6 +116,32 @@ TEST(NamesItem, CompletesPathsAndDimensions) {
     for (const std::string& label : found) all += (all.empty() ? "" : " ") + label;
     EXPECT_EQ(all, expected) << typed;
   }
+}
+
+/// Two models that both call two others, and so on: the calls double at each level.
+TEST(NamesItem, CompletesBehindManyCalls) {
+  const source::MemoryFileSystem disk;
+  Client client(disk);
+  const auto head = [](const std::string& name) {
+    return "model " + name + "(x: tensor[batch, dim]) -> tensor[batch, dim] {\n";
+  };
+  std::string text = head("a0") + "    return x\n}\n" + head("b0") + "    return x\n}\n";
+  constexpr int kDepth = 40;
+  for (int level = 1; level <= kDepth; ++level) {
+    const std::string below = std::to_string(level - 1);
+    for (const std::string name : {"a", "b"})
+      text += head(name + std::to_string(level)) + "    return a" + below + "(x) + b" + below +
+              "(x)\n}\n";
+  }
+  const std::string top = std::to_string(kDepth);
+  text +=
+      "model net() {\n    input x: tensor[batch, dim: 4]\n    weight w[dim, out: 3]\n"
+      "    loss square(a" +
+      top + "(x) @ w)\n}\nnames mine {\n    \n}\n";
+  client.open(kPath, text);
+  const std::string answer =
+      line(client.request("textDocument/completion", client.at(kPath, "names mine {\n    ^")));
+  EXPECT_NE(answer.find(R"("label":"w")"), std::string::npos) << answer;
 }
 
 }  // namespace
