@@ -42,13 +42,10 @@ LexemeKind kind_of(std::size_t type) {
 void rename_soft_keywords(std::vector<Lexeme>& list, const std::vector<std::size_t>& types) {
   std::vector<SoftToken> tokens;
   std::vector<std::size_t> positions;
-  bool first_on_line = true;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    first_on_line = first_on_line || list[i].first_on_line;
     if (list[i].kind == LexemeKind::comment) continue;
-    tokens.push_back({types[i], first_on_line});
+    tokens.push_back({types[i], list[i].first_on_line});
     positions.push_back(i);
-    first_on_line = false;
   }
   const std::vector<bool> names = names_among_soft_keywords(tokens);
   for (std::size_t i = 0; i < tokens.size(); ++i) {

@@ -6,7 +6,6 @@
 //   gpipe.order(p, m)     ->   a name: it follows a `.`
 //   o.postpone(BW, by: 2) ->   a name: it labels an argument of a method
 
-#include <concepts>
 #include <cstddef>
 #include <vector>
 
