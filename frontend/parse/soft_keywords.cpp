@@ -66,8 +66,7 @@ std::vector<bool> names_among_soft_keywords(const std::vector<SoftToken>& tokens
         continue;
       case Lexer::NAMES: result[i] = !begins_item(around, brackets.size()); continue;
       case Lexer::ORDER:
-        result[i] = around.before(1) == Lexer::DOT && around.type(1) == Lexer::LPAREN &&
-                    around.on_this_line(0);
+        result[i] = around.before(1) == Lexer::DOT && around.on_this_line(0);
         continue;
       case Lexer::ON:
       case Lexer::BY:

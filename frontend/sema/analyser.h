@@ -47,6 +47,9 @@ bool converts(Type from, Type to);
 std::optional<Type> common_type(Type a, Type b);
 /// "an `int`", "a `[selector]`".
 std::string with_article(Type type);
+/// A hint with the words that are values of the type, `write `epoch` or `replacement``; empty for a
+/// type with other values.
+std::string_view words_of(Type type);
 
 /// The place of a value, for messages: either `what` ("the count of `repeat`"), or the parameter
 /// `name` of `owner`.
@@ -193,8 +196,11 @@ class Analyser {
   void pop_locals(std::size_t count);
   /// Ends the body of a function or a train: warns of unused locals.
   void end_body();
-  /// `call`: the call with the name as its callee; null if the name is a value.
-  void report_unknown_name(std::string_view name, SourceRange at, const ast::CallExpr* call);
+  /// `call`: the call with the name as its callee; null if the name is a value, of the type `hint`.
+  void report_unknown_name(std::string_view name, SourceRange at, const ast::CallExpr* call,
+                           Type hint = {});
+  /// Says which `names` item may be meant where one is wanted: one in sight, or one of the library.
+  void suggest_names_item(DiagnosticBuilder& diagnostic, std::string_view name);
   /// If `name` is an axis of a mesh that this body does not see, says so and returns true.
   bool explain_axis(DiagnosticBuilder& diagnostic, std::string_view name) const;
   std::string_view suggestion(std::string_view name, bool callee);
@@ -242,6 +248,8 @@ class Analyser {
   Type call_function(ast::CallExpr& expr, FunctionId id, bool as_statement, bool of_order = false);
   /// The schedule that the expression names; invalid if it names something else.
   FunctionId named_schedule(ast::Expr& expr);
+  /// `S.order` of a schedule, without a call: an error.
+  Type part_of_schedule(ast::FieldExpr& expr, FunctionId schedule);
   /// `S.order(...)` of a schedule.
   Type order_of_schedule(ast::CallExpr& expr, const ast::FieldExpr& callee, FunctionId schedule);
   /// An operation as the argument of a transform.
@@ -300,9 +308,9 @@ class Analyser {
   };
   void settings(std::span<const ast::Pair> pairs, std::span<const SettingRow> rows,
                 std::string_view owner);
-  /// A setting whose value is one of some words.
   /// The value of `skip_step`: `norm > 10`.
   void norm_test(ast::Expr& expr);
+  /// A setting whose value is one of some words.
   void word_of(std::span<const ast::Pair> pairs, const directive::SettingRow& setting);
   static std::span<const SettingRow> train_settings();
   void train_setting(const ast::SettingStmt& stmt);

@@ -35,7 +35,10 @@ Type Analyser::call(ast::CallExpr& expr, bool as_statement) {
                                    "an `order` has no method `{}`", callee->field.name);
     const std::string_view best = nearest_name(callee->field.name, builtin_names(true));
     if (best.empty()) {
-      diagnostic.hint("there is `{}`", signature(Builtin::trim).text);
+      std::string all;
+      for (const std::string_view method : builtin_names(true))
+        all += (all.empty() ? "`." : ", `.") + std::string(method) + "`";
+      diagnostic.hint("an `order` has {}", all);
     } else {
       diagnostic.hint("did you mean `.{}`?", best).fix(std::string(best));
     }
@@ -97,6 +100,21 @@ FunctionId Analyser::named_schedule(ast::Expr& expr) {
       program_.functions[found->index].sort() != ast::FunctionSort::schedule)
     return FunctionId();
   return FunctionId(found->index);
+}
+
+Type Analyser::part_of_schedule(ast::FieldExpr& expr, FunctionId schedule) {
+  auto& name = llvm::cast<ast::NameExpr>(*expr.base);
+  name.referent = ast::Referent::function;
+  name.target = schedule.value();
+  if (expr.field.missing()) return kError;
+  auto diagnostic = sink_.report(Code::unknown_field, expr.field.range,
+                                 "a schedule has no part `{}`", expr.field.name);
+  if (expr.field.name == "order") {
+    diagnostic.hint("it is a method, and is called: write `{}.order(...)`", name.name);
+  } else {
+    diagnostic.hint("`{}.order(...)` is the order of the schedule", name.name);
+  }
+  return kError;
 }
 
 Type Analyser::order_of_schedule(ast::CallExpr& expr, const ast::FieldExpr& callee,

@@ -62,6 +62,19 @@ std::string with_article(Type type) {
   return (plural ? "`" : vowel ? "an `" : "a `") + std::string(name) + "`";
 }
 
+std::string_view words_of(Type type) {
+  if (type.list) return {};
+  switch (type.kind) {
+    case TypeKind::sampling: return "write `epoch` or `replacement`";
+    case TypeKind::token_type: return "write `u8`, `u16`, `u32` or `i32`";
+    case TypeKind::decay:
+      return "write `decay: matrices` for the weights that a product or a lookup reads, or `decay: all`";
+    case TypeKind::fallback:
+      return "write `missing: init`, or leave it out: then no parameter may be missing";
+    default: return {};
+  }
+}
+
 std::string Place::text() const {
   if (name.empty()) return std::string(what);
   return "`" + std::string(name) + "` of `" + std::string(owner) + "`";
@@ -94,8 +107,13 @@ Type Analyser::infer_node(ast::Expr& expr, Type hint) {
     case ast::ExprKind::index: return index(llvm::cast<ast::IndexExpr>(expr), hint);
     case ast::ExprKind::field: {
       auto& node = llvm::cast<ast::FieldExpr>(expr);
-      if (hint.is_error() && body_.sort != BodySort::model && starts_with_label(expr))
-        return selector(expr);
+      const bool label =
+          hint.is_error() && body_.sort != BodySort::model && starts_with_label(expr);
+      if (!label || node.field.name == "order") {  // no part of work has that name
+        if (const FunctionId schedule = named_schedule(*node.base); schedule.valid())
+          return part_of_schedule(node, schedule);
+      }
+      if (label) return selector(expr);
       const Type base = infer(*node.base);
       if (base == kSelector) return selector(expr);
       if (base == kOrder && report_unavailable(node.field.name, node.field.range)) return kError;
@@ -431,17 +449,10 @@ bool Analyser::report_mismatch(const ast::Expr& expr, Type actual, Type expected
     diagnostic.hint("write `bytes(\"corpus.txt\", batch: 32, seq: 128)` or `synthetic(batch: 32)`");
   } else if (expected.is(TypeKind::every)) {
     diagnostic.hint("write `every({})`", actual == kInt ? text : "100");
-  } else if (expected.is(TypeKind::sampling)) {
-    diagnostic.hint("write `epoch` or `replacement`");
-  } else if (expected.is(TypeKind::token_type)) {
-    diagnostic.hint("write `u8`, `u16`, `u32` or `i32`");
   } else if (expected.is(TypeKind::weights)) {
     diagnostic.hint("write `weights({})`", actual == kString ? text : "\"model.safetensors\"");
-  } else if (expected.is(TypeKind::decay)) {
-    diagnostic.hint(
-        "write `decay: matrices` for the weights that a product or a lookup reads, or `decay: all`");
-  } else if (expected.is(TypeKind::fallback)) {
-    diagnostic.hint("write `missing: init`, or leave it out: then no parameter may be missing");
+  } else if (const std::string_view words = words_of(expected); !words.empty()) {
+    diagnostic.hint("{}", words);
   }
   return true;
 }

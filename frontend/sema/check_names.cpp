@@ -176,8 +176,49 @@ std::string step_text(std::string_view callee, const ast::CallExpr& call) {
 
 }  // namespace
 
-void Analyser::report_unknown_name(std::string_view name, SourceRange at,
-                                   const ast::CallExpr* call) {
+void Analyser::suggest_names_item(DiagnosticBuilder& diagnostic, std::string_view name) {
+  const ast::Module& own = program_.modules[body_.module.index()]->syntax;
+  if (shows_no_more(own.file)) return;
+  std::vector<std::string_view> known;
+  for (const Names& item : program_.names) {
+    const std::span<const ModuleId> uses = program_.modules[body_.module.index()]->uses;
+    if (item.module == body_.module ||
+        std::find(uses.begin(), uses.end(), item.module) != uses.end())
+      known.push_back(item.name());
+  }
+  std::sort(known.begin(), known.end());
+  if (const std::string_view best = nearest_name(name, known); !best.empty()) {
+    diagnostic.did_you_mean(best, name);
+    return;
+  }
+  std::vector<std::string> modules = library_modules();
+  std::erase_if(modules, [](const std::string& module) { return !is_library_names(module); });
+  std::vector<std::string_view> items;
+  for (const std::string& module : modules)
+    items.push_back(std::string_view(module).substr(module.rfind('.') + 1));
+  const auto same = std::find(items.begin(), items.end(), name);
+  // `hf_llama` is of the model `llama`.
+  const auto longer = std::find_if(items.begin(), items.end(), [&](std::string_view item) {
+    return item.ends_with("_" + std::string(name));
+  });
+  const std::string_view best = same != items.end()     ? *same
+                                : longer != items.end() ? *longer
+                                                        : nearest_name(name, items);
+  if (best.empty()) {
+    diagnostic.hint("declare `names {} {{ ... }}`, or name an item of `std.names`", name);
+    return;
+  }
+  const std::string module = "std.names." + std::string(best);
+  if (best != name) {
+    diagnostic.hint("did you mean `{}`? `use {}` brings it", best, module);
+  } else {
+    diagnostic.hint("`use {}` brings it", module)
+        .fix(Fix{"add `use " + module + "`", {use_line(own, module)}});
+  }
+}
+
+void Analyser::report_unknown_name(std::string_view name, SourceRange at, const ast::CallExpr* call,
+                                   Type hint) {
   const bool callee = call != nullptr;
   auto diagnostic = callee ? sink_.report(Code::unknown_name, at, "there is no function `{}`", name)
                            : sink_.report(Code::unknown_name, at, "there is no `{}` here", name);
@@ -188,6 +229,17 @@ void Analyser::report_unknown_name(std::string_view name, SourceRange at,
     diagnostic.related(ended->range, "`{}` ends with its block", name);
     if (ended->kind == LocalKind::let || ended->kind == LocalKind::var)
       diagnostic.hint("declare it before that block, as a `var` that the block gives its value");
+    return;
+  }
+  if (hint.is(TypeKind::names)) return suggest_names_item(diagnostic, name);
+  if (const std::string_view words = words_of(hint); !words.empty()) {
+    const std::string_view best = suggestion(name, false);
+    const auto rows = find_builtins(best, false);
+    if (!rows.empty() && rows.front()->result == hint) {
+      diagnostic.did_you_mean(best, name);
+    } else {
+      diagnostic.hint("{}", words);
+    }
     return;
   }
   if (const std::string_view instead = instead_of_foreign(name); !instead.empty()) {
@@ -314,11 +366,17 @@ Type Analyser::name(ast::NameExpr& expr, Type hint) {
             .hint(
                 "name one of its axes: an axis `p` stands for all devices, `p[0]` for those at a coordinate");
         return kError;
-      case DeclKind::function:
-        sink_.report(Code::not_a_value, expr.range, "`{}` is a function", expr.name)
-            .related(found->range, "it is declared here")
-            .hint("to call it write `{}(...)`", expr.name);
+      case DeclKind::function: {
+        auto diagnostic =
+            sink_.report(Code::not_a_value, expr.range, "`{}` is a function", expr.name);
+        diagnostic.related(found->range, "it is declared here");
+        if (hint.is(TypeKind::names)) {
+          suggest_names_item(diagnostic, expr.name);
+        } else {
+          diagnostic.hint("to call it write `{}(...)`", expr.name);
+        }
         return kError;
+      }
       case DeclKind::machine:
         sink_.report(Code::not_a_value, expr.range, "`{}` is a machine", expr.name)
             .related(found->range, "it is declared here");
@@ -345,7 +403,7 @@ Type Analyser::name(ast::NameExpr& expr, Type hint) {
     return rows.front()->result;
   }
   if (!report_unavailable(expr.name, expr.range))
-    report_unknown_name(expr.name, expr.range, nullptr);
+    report_unknown_name(expr.name, expr.range, nullptr, hint);
   return kError;
 }
 
