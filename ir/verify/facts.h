@@ -125,6 +125,9 @@ std::int64_t parameter_bytes(const Dag& dag, const dag::Bucket& bucket, std::int
 std::int64_t gradient_bytes(const Dag& dag, const dag::Bucket& bucket, std::int64_t elements);
 /// The number of shards of the state of a bucket; 1 if it is replicated.
 std::int64_t shares_of(const Dag& dag, const dag::Bucket& bucket);
+/// Values per parameter that an optimizer keeps of a trained bucket, with the moving average and the
+/// master weights of narrow parameters.
+std::int64_t slots_of(const Dag& dag, const dag::Bucket& bucket);
 
 /// Ids inside their tables, so that every later check may index freely. False: nothing else can be
 /// checked.

@@ -57,17 +57,17 @@ class Measures {
   std::int64_t staged(const dag::Bucket& bucket, bool frozen, std::int64_t devices) const {
     const std::int64_t shares = shares_of(dag_, bucket),
                        block = bucket_elements(dag_, bucket) / shares;
-    const bool narrow = parameter_bytes(dag_, bucket, 1) != gradient_bytes(dag_, bucket, 1);
-    const std::int64_t tensors = frozen ? 0 : tensors_of_optimizer();
-    // Master weights are f32 and lie where the optimizer's tensors do.
-    const bool masters = narrow && !frozen && dag_.settings.optimizer;
+    const std::int64_t slots = frozen ? 0 : slots_of(dag_, bucket);
+    // A checkpoint has the master weights, which are in a slot, in place of narrow parameters.
+    const bool masters = slots > 0 && tensor::is_narrow(parameter_dtype(dag_, bucket));
     const std::int64_t values = masters ? 0 : parameter_bytes(dag_, bucket, 1),
-                       state = (tensors + (masters ? 1 : 0)) * gradient_bytes(dag_, bucket, 1);
+                       state = slots * gradient_bytes(dag_, bucket, 1);
     const auto rounded = [](std::int64_t elements, std::int64_t holders) {
       return elements / holders + (elements % holders != 0 ? 1 : 0);
     };
     std::int64_t largest = 0;
-    for (std::int64_t begin = 0; begin < shares * block || begin == 0; begin += block) {
+    for (std::int64_t share = 0; share < shares; ++share) {
+      const std::int64_t begin = share * block;
       std::int64_t bytes = 0, at = 0;
       for (const tensor::ParamId param : bucket.params) {
         const std::int64_t elements = dag_.param_types[param.index()].elements();
@@ -80,20 +80,8 @@ class Measures {
         at += whole_elements(dag_, param);
       }
       largest = std::max(largest, bytes);
-      if (block == 0) break;
     }
     return largest;
-  }
-
-  std::int64_t tensors_of_optimizer() const {
-    if (!dag_.settings.optimizer) return 0;
-    const directive::Optimizer& optimizer = *dag_.settings.optimizer;
-    const std::int64_t averages = dag_.settings.ema ? 1 : 0;
-    switch (optimizer.kind) {
-      case directive::Optimizer::Kind::sgd: return (optimizer.momentum != 0 ? 1 : 0) + averages;
-      case directive::Optimizer::Kind::adamw: return 2 + averages;
-    }
-    return 0;
   }
 
   /// Local bytes of a member's inputs, each port once.

@@ -54,21 +54,6 @@ class State {
     return facts_.text(dag_.buckets[bucket].name);
   }
 
-  /// Values per parameter that the optimizer keeps, with the moving average and the master weights of
-  /// narrow parameters.
-  std::int64_t slots(std::uint32_t bucket) const {
-    if (!dag_.settings.optimizer) return 0;
-    const directive::Optimizer& optimizer = *dag_.settings.optimizer;
-    const std::int64_t beside =
-        (tensor::is_narrow(parameter_dtype(dag_, dag_.buckets[bucket])) ? 1 : 0) +
-        (dag_.settings.ema ? 1 : 0);
-    switch (optimizer.kind) {
-      case directive::Optimizer::Kind::sgd: return beside + (optimizer.momentum != 0 ? 1 : 0);
-      case directive::Optimizer::Kind::adamw: return beside + 2;
-    }
-    return 0;
-  }
-
   /// Bytes of a state: parameters and gradients have the size of the bucket unless they are
   /// sharded, every slot of the optimizer that of this device's shard.
   std::int64_t bytes_of(std::uint32_t bucket, BufferClass cls) const {
@@ -79,7 +64,7 @@ class State {
         return parameter_bytes(dag_, of, of.parameters.replicated() ? elements : block);
       case BufferClass::gradients:
         return gradient_bytes(dag_, of, of.gradients.replicated() ? elements : block);
-      default: return slots(bucket) * gradient_bytes(dag_, of, block);
+      default: return slots_of(dag_, of) * gradient_bytes(dag_, of, block);
     }
   }
 
@@ -198,7 +183,8 @@ class State {
     const LocId loc = facts_.loc(action.node);
     const OfBucket& state = state_[entry.bucket];
     for (std::size_t k = 0; k < kOfBucket.size(); ++k) {
-      if (state[k] != kNone || (kOfBucket[k] == BufferClass::optimizer && slots(entry.bucket) == 0))
+      if (state[k] != kNone || (kOfBucket[k] == BufferClass::optimizer &&
+                                slots_of(dag_, dag_.buckets[entry.bucket]) == 0))
         continue;
       reports_.sink.report(Code::wrong_state, loc,
                            "role `{}` updates bucket `{}` and has no {} for it", role_name(),
@@ -270,41 +256,6 @@ class State {
 };
 
 }  // namespace
-
-std::int64_t shares_of(const Dag& dag, const dag::Bucket& bucket) {
-  const AxisMask axes = sharded_over(dag, bucket);
-  std::int64_t shares = 1;
-  for (std::size_t axis = 0; axis < dag.mesh.axes.size(); ++axis)
-    shares *= (axes >> axis & 1) != 0 ? dag.mesh.axes[axis].size : 1;
-  return shares;
-}
-
-tensor::DType parameter_dtype(const Dag& dag, const dag::Bucket& bucket) {
-  return dag.param_types[bucket.params.front().index()].dtype;
-}
-
-std::int64_t parameter_bytes(const Dag& dag, const dag::Bucket& bucket, std::int64_t elements) {
-  return elements * static_cast<std::int64_t>(tensor::dtype_bytes(parameter_dtype(dag, bucket)));
-}
-
-std::int64_t gradient_bytes(const Dag& dag, const dag::Bucket& bucket, std::int64_t elements) {
-  return elements *
-         static_cast<std::int64_t>(tensor::dtype_bytes(tensor::wide(parameter_dtype(dag, bucket))));
-}
-
-std::int64_t whole_elements(const Dag& dag, tensor::ParamId param) {
-  const tensor::Type& type = dag.param_types[param.index()];
-  return aligned(type.bytes()) / static_cast<std::int64_t>(tensor::dtype_bytes(type.dtype));
-}
-
-std::int64_t bucket_elements(const Dag& dag, const dag::Bucket& bucket) {
-  std::int64_t elements = 0;
-  for (const tensor::ParamId param : bucket.params) elements += whole_elements(dag, param);
-  const std::int64_t whole =
-      kAlignment / static_cast<std::int64_t>(tensor::dtype_bytes(parameter_dtype(dag, bucket))) *
-      shares_of(dag, bucket);
-  return round_up(elements, whole);
-}
 
 void check_state(const PlanFacts& plan, const RoleView& view, Reports reports) {
   State(plan, view, reports).check();
