@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <set>
+
 #include "ir/dag/parse.h"
 #include "ir/dag/print.h"
 #include "tests/mutations/plan_changes.h"
@@ -35,7 +38,7 @@ TEST(Mutations, ForwardAndBackwardApart) { expect_all_refused("apart", 1000); }
 TEST(Mutations, SomeMicrobatchesAgainAndFrozenWeights) { expect_all_refused("recomputed", 700); }
 TEST(Mutations, ForwardAlone) { expect_all_refused("held_out", 80); }
 
-/// The changes of these texts alone; every kind occurs in some of them.
+/// The changes of these texts alone.
 PIPER_FILE_TEST(TextMutations, "tests/verify/testdata/legal", ".pir", [](const FileTest& test) {
   const std::vector<TextChange> changes = text_changes(test.text);
   EXPECT_GE(changes.size(), 15u);
@@ -43,6 +46,17 @@ PIPER_FILE_TEST(TextMutations, "tests/verify/testdata/legal", ".pir", [](const F
     if (is_legal(change.text)) ADD_FAILURE() << "not refused: " << change.what;
   }
 });
+
+TEST(Mutations, EveryRuleOfTextsChangesALegalText) {
+  std::set<std::string> made;
+  for (const std::filesystem::directory_entry& entry :
+       std::filesystem::directory_iterator("tests/verify/testdata/legal")) {
+    for (const TextChange& change : text_changes(read_text(entry.path()).value_or("")))
+      made.insert(change.rule);
+  }
+  for (const std::string& rule : text_rules())
+    EXPECT_TRUE(made.contains(rule)) << "no legal text has a line of this rule: " << rule;
+}
 
 PIPER_FILE_TEST(PlanMutations, "tests/verify/testdata/legal", ".pir", [](const FileTest& test) {
   Context context;

@@ -43,7 +43,7 @@ constexpr Rule kRules[] = {
     {"no file of weights", "  init ", R"("[^"]+")", "\"\""},
     {"another kind of port", "", R"((%\S+: )data )", "$1saved "},
     {"another kind of port", "body ", R"((\(%\S+: )saved )", "$1data "},
-    {"another extent of the samples", "  data ", R"((seq: )(\d+))", "${1}1$2"},
+    {"another extent of an input", "  data ", R"((dim: )(\d+))", "${1}1$2"},
     {"an extent that no input has", "  data ", R"((batch: \d+))", "$1, nothing: 3"},
     {"another target is ignored", "loss ", R"( ignore (\d+))", " ignore 1$1"},
     {"no target is ignored", "loss ", R"( ignore \d+ of \w+)", ""},
@@ -94,8 +94,28 @@ constexpr Rule kRules[] = {
     {"written twice", "  ", R"(grad ([^ ,)]+))", "grad $1 + $1"},
 };
 
+/// From level `ordered` on.
+constexpr Rule kOrderOfTerms = {"another order", "  accumulate.",
+                                R"(grad ([^ ,)]+) \+ ([^ ,)]+))", "grad $2 + $1"};
+
 /// Settings without a default, written once a text.
 constexpr const char* kSettings[] = {"  steps ", "  dtype ", "  seed ", "  data ", "  optim "};
+
+/// Settings with an effect on a plan whose `optim` matches: the slots of its state, and a norm that
+/// no clipping needs.
+struct OptionalSetting {
+  const char* line;
+  const char* optim;
+};
+constexpr OptionalSetting kOptionalSettings[] = {
+    {"  ema ", "^  optim "},
+    {"  skip_step ", "^  optim (?!.*clip: )"},
+};
+
+std::string name_of(const Rule& rule) {
+  return std::string(rule.what) + ", `" + rule.line + "` with `" + rule.find + "`";
+}
+std::string left_out(const char* setting) { return "left out, `" + std::string(setting) + "`"; }
 
 class Changes {
  public:
@@ -109,7 +129,11 @@ class Changes {
     for (std::size_t i = 0; i < lines_.size() && lines_[i] != "}"; ++i) {
       for (const char* setting : kSettings) {
         // A schedule alone has neither data nor an optimizer.
-        if (lines_[i].starts_with(setting)) add("left out", i, "");
+        if (lines_[i].starts_with(setting)) add("left out", i, "", left_out(setting));
+      }
+      for (const OptionalSetting& setting : kOptionalSettings) {
+        if (is_level("planned") && lines_[i].starts_with(setting.line) && any(setting.optim))
+          add("left out", i, "", left_out(setting.line));
       }
     }
     for (const Rule& rule : kRules) {
@@ -130,6 +154,16 @@ class Changes {
   }
 
  private:
+  bool is_level(std::string_view level) const {
+    return std::find(lines_.begin(), lines_.end(), "pir 2 " + std::string(level)) != lines_.end();
+  }
+  bool any(const char* pattern) const {
+    const std::regex find(pattern);
+    return std::any_of(lines_.begin(), lines_.end(), [&](const std::string& line) {
+      return std::regex_search(line, find);
+    });
+  }
+
   /// Replaces every match of a line separately; the text of a location does not count.
   void replace(const Rule& rule, const std::regex& find, std::size_t line) {
     const std::string text = lines_[line].substr(0, lines_[line].find(" loc(")),
@@ -137,7 +171,8 @@ class Changes {
     for (std::sregex_iterator match(text.begin(), text.end(), find), end; match != end; ++match) {
       add(rule.what, line,
           std::string(match->prefix()) + match->format(rule.replacement) +
-              std::string(match->suffix()) + rest);
+              std::string(match->suffix()) + rest,
+          name_of(rule));
     }
   }
 
@@ -188,10 +223,8 @@ class Changes {
 
   /// Nodes have devices from level `placed` on, and an order from level `ordered` on.
   void early() {
-    const auto at = [&](std::string_view level) {
-      return lines_[0] == "pir 2 " + std::string(level);
-    };
-    if (!at("built") && !at("split") && !at("placed") && !at("communicating")) return;
+    const bool without_devices = is_level("built") || is_level("split");
+    if (!without_devices && !is_level("placed") && !is_level("communicating")) return;
     std::string mesh, first;
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       std::smatch found;
@@ -204,19 +237,17 @@ class Changes {
       const auto with = [&](const std::string& what) {
         return std::string(lines_[i]).insert(end, what);
       };
-      if (at("built") || at("split")) add("on devices", i, with(" on " + mesh + "[]"));
+      if (without_devices) add("on devices", i, with(" on " + mesh + "[]"));
       if (found[1] != first) add("after another", i, with(" after " + first));
     }
   }
 
   /// From level `ordered` on terms are added as they are made.
   void sums() {
-    if (lines_[0] != "pir 2 ordered" && lines_[0] != "pir 2 planned") return;
-    const Rule rule{"another order", "  accumulate.", R"(grad ([^ ,)]+) \+ ([^ ,)]+))",
-                    "grad $2 + $1"};
-    const std::regex find(rule.find);
+    if (!is_level("ordered") && !is_level("planned")) return;
+    const std::regex find(kOrderOfTerms.find);
     for (std::size_t i = 0; i < lines_.size(); ++i) {
-      if (lines_[i].starts_with(rule.line)) replace(rule, find, i);
+      if (lines_[i].starts_with(kOrderOfTerms.line)) replace(kOrderOfTerms, find, i);
     }
   }
 
@@ -256,9 +287,11 @@ class Changes {
   }
 
   /// Adds a change that puts another line in the place of one; empty: removes it.
-  void add(const std::string& what, std::size_t line, const std::string& replacement) {
+  void add(const std::string& what, std::size_t line, const std::string& replacement,
+           std::string rule = {}) {
     if (replacement == lines_[line]) return;
-    TextChange change{what + ": " + lines_[line] + "\n  becomes: " + replacement, {}};
+    TextChange change{
+        what + ": " + lines_[line] + "\n  becomes: " + replacement, {}, std::move(rule)};
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       if (i != line) change.text += lines_[i] + '\n';
       if (i == line && !replacement.empty()) change.text += replacement + '\n';
@@ -273,5 +306,13 @@ class Changes {
 }  // namespace
 
 std::vector<TextChange> text_changes(std::string_view text) { return Changes(text).all(); }
+
+std::vector<std::string> text_rules() {
+  std::vector<std::string> rules = {name_of(kOrderOfTerms)};
+  for (const char* setting : kSettings) rules.push_back(left_out(setting));
+  for (const OptionalSetting& setting : kOptionalSettings) rules.push_back(left_out(setting.line));
+  for (const Rule& rule : kRules) rules.push_back(name_of(rule));
+  return rules;
+}
 
 }  // namespace piper::test

@@ -16,9 +16,13 @@ namespace piper::test {
 struct TextChange {
   std::string what;  // with the line
   std::string text;  // the whole text
+  // One of `text_rules()`; empty: the change follows from several lines.
+  std::string rule = {};
 };
 
 /// `text` as `print` writes it: a statement, node or action per line.
 std::vector<TextChange> text_changes(std::string_view text);
+/// The rules of changes of single lines.
+std::vector<std::string> text_rules();
 
 }  // namespace piper::test

@@ -5,7 +5,7 @@ train t {
   dtype f64
   seed 0
   data synthetic(classes: 3, batch: 8)
-  optim adamw(lr: constant(0.01, warmup: 0, floor: 0), beta1: 0.9, beta2: 0.999, eps: 1e-08, weight_decay: 0, clip: 1)
+  optim adamw(lr: constant(0.01, warmup: 0, floor: 0), beta1: 0.9, beta2: 0.999, eps: 1e-08, weight_decay: 0)
   skip_step norm > 3
 }
 mesh m(p: 3, d: 2)

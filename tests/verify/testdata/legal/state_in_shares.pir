@@ -5,6 +5,7 @@ train small loc("small.pipe":9:7-9:12) {
   seed 0
   data synthetic(classes: 0, batch: 8) loc("small.pipe":10:12-10:31)
   optim adamw(lr: constant(0.01, warmup: 0, floor: 0), beta1: 0.9, beta2: 0.999, eps: 1e-08, weight_decay: 0, clip: 0.1) loc("small.pipe":11:12-11:38)
+  ema 0.75
 }
 mesh grid(pp: 2, dp: 2, pod: 2) loc("small.pipe":8:1-8:32)
 split batch into mb: 2 loc("small.pipe":14:5-14:27)
@@ -24,6 +25,7 @@ stream grad.pp1.to.pp0
 stream sum.pp0
 stream gather.pp0
 stream sum.pp1
+require peak_memory <= 1344
 body @first0.F(%x: data f64[batch: 1*, dim: 3]<dp: batch, pod: batch> input x,
     %w: param f64[dim: 3, out: 5] param w,
     %w2: param f64[out: 5, dim: 3] param w2)
@@ -155,29 +157,29 @@ communicator group.pp1.no2 group (grid[pp: 1]) over dp stream params loc("small.
 communicator group.pp1.no3 group (grid[pp: 1]) over dp, pod stream sum.pp1 loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:21) {
   all_reduce.loss.0.pp1
 }
-role pp0 at grid[pp: 0] arena 1216 live 1216 {
+role pp0 at grid[pp: 0] arena 1344 live 1344 {
   buffer %parameters.first0.0 = parameters bucket first0.0 at 0 bytes 128
   buffer %gradients.first0.0 = gradients bucket first0.0 at 128 bytes 128
-  buffer %optimizer.first0.0 = optimizer bucket first0.0 at 256 bytes 128
-  buffer %parameters.first0.1 = parameters bucket first0.1 at 384 bytes 128
-  buffer %gradients.first0.1 = gradients bucket first0.1 at 512 bytes 128
-  buffer %optimizer.first0.1 = optimizer bucket first0.1 at 640 bytes 128
-  buffer %scalars = scalars at 768 bytes 64
-  buffer %load.x.mb0.pp0:0 = activations at 832 bytes 24
-  buffer %F.first0.mb0:0 = activations at 896 bytes 40
-  buffer %F.first0.mb0:1 = activations at 960 bytes 24
-  buffer %load.x.mb1.pp0:0 = activations at 960 bytes 24
-  buffer %F.first0.mb1:0 = activations at 1024 bytes 40
-  buffer %F.first0.mb1:1 = activations at 1088 bytes 24
-  buffer %recv.B.second0.mb0.pp0:0 = communication at 1088 bytes 24
-  buffer %workspace = workspace at 1152 bytes 64
-  buffer %recv.B.second0.mb1.pp0:0 = communication at 832 bytes 24
-  buffer %workspace#2 = workspace at 896 bytes 64
-  buffer %sum_squares.first0.0.pp0:0 = activations at 832 bytes 8
-  buffer %sum_squares.first0.1:0 = activations at 896 bytes 8
-  buffer %all_gather_v.norm.pp0:0 = communication at 960 bytes 8
-  buffer %all_gather_v.norm.pp0:1 = communication at 1024 bytes 8
-  buffer %norm.pp0:0 = activations at 832 bytes 16
+  buffer %optimizer.first0.0 = optimizer bucket first0.0 at 256 bytes 192
+  buffer %parameters.first0.1 = parameters bucket first0.1 at 448 bytes 128
+  buffer %gradients.first0.1 = gradients bucket first0.1 at 576 bytes 128
+  buffer %optimizer.first0.1 = optimizer bucket first0.1 at 704 bytes 192
+  buffer %scalars = scalars at 896 bytes 64
+  buffer %load.x.mb0.pp0:0 = activations at 960 bytes 24
+  buffer %F.first0.mb0:0 = activations at 1024 bytes 40
+  buffer %F.first0.mb0:1 = activations at 1088 bytes 24
+  buffer %load.x.mb1.pp0:0 = activations at 1088 bytes 24
+  buffer %F.first0.mb1:0 = activations at 1152 bytes 40
+  buffer %F.first0.mb1:1 = activations at 1216 bytes 24
+  buffer %recv.B.second0.mb0.pp0:0 = communication at 1216 bytes 24
+  buffer %workspace = workspace at 1280 bytes 64
+  buffer %recv.B.second0.mb1.pp0:0 = communication at 960 bytes 24
+  buffer %workspace#2 = workspace at 1024 bytes 64
+  buffer %sum_squares.first0.0.pp0:0 = activations at 960 bytes 8
+  buffer %sum_squares.first0.1:0 = activations at 1024 bytes 8
+  buffer %all_gather_v.norm.pp0:0 = communication at 1088 bytes 8
+  buffer %all_gather_v.norm.pp0:1 = communication at 1152 bytes 8
+  buffer %norm.pp0:0 = activations at 960 bytes 16
   load.x.mb0.pp0 on compute writes (%load.x.mb0.pp0:0)
   F.first0.mb0 on compute after previous all_gather.first0.1 reads (%load.x.mb0.pp0:0, %parameters.first0.0, %parameters.first0.1) writes (%F.first0.mb0:0, %F.first0.mb0:1)
   send.F.first0.mb0.pp1 on act.pp0.to.pp1 via pp0.to.pp1 after F.first0.mb0 reads (%F.first0.mb0:1)
@@ -203,23 +205,23 @@ role pp0 at grid[pp: 0] arena 1216 live 1216 {
   all_gather.first0.0.pp0 on params via group.pp0.no3 after update.first0.0.pp0 reads (%parameters.first0.0) writes (%parameters.first0.0)
   all_gather.first0.1 on params via group.pp0.no3 after update.first0.1 reads (%parameters.first0.1) writes (%parameters.first0.1)
 }
-role pp1 at grid[pp: 1] arena 832 live 832 {
+role pp1 at grid[pp: 1] arena 896 live 896 {
   buffer %parameters.first0.0 = parameters bucket first0.0 at 0 bytes 128
   buffer %gradients.first0.0 = gradients bucket first0.0 at 128 bytes 128
-  buffer %optimizer.first0.0 = optimizer bucket first0.0 at 256 bytes 128
-  buffer %scalars = scalars at 384 bytes 64
-  buffer %recv.F.first0.mb0.pp1:0 = communication at 448 bytes 24
-  buffer %F.second0.mb0:0 = activations at 512 bytes 40
-  buffer %F.second0.mb0:1 = activations at 576 bytes 8
-  buffer %recv.F.first0.mb1.pp1:0 = communication at 640 bytes 24
-  buffer %B.second0.mb0:0 = activations at 704 bytes 24
-  buffer %workspace = workspace at 768 bytes 64
-  buffer %F.second0.mb1:0 = activations at 448 bytes 40
-  buffer %F.second0.mb1:1 = activations at 512 bytes 8
-  buffer %B.second0.mb1:0 = activations at 704 bytes 24
-  buffer %all_gather_v.norm.pp1:0 = communication at 448 bytes 8
-  buffer %all_gather_v.norm.pp1:1 = communication at 512 bytes 8
-  buffer %norm.pp1:0 = activations at 576 bytes 16
+  buffer %optimizer.first0.0 = optimizer bucket first0.0 at 256 bytes 192
+  buffer %scalars = scalars at 448 bytes 64
+  buffer %recv.F.first0.mb0.pp1:0 = communication at 512 bytes 24
+  buffer %F.second0.mb0:0 = activations at 576 bytes 40
+  buffer %F.second0.mb0:1 = activations at 640 bytes 8
+  buffer %recv.F.first0.mb1.pp1:0 = communication at 704 bytes 24
+  buffer %B.second0.mb0:0 = activations at 768 bytes 24
+  buffer %workspace = workspace at 832 bytes 64
+  buffer %F.second0.mb1:0 = activations at 512 bytes 40
+  buffer %F.second0.mb1:1 = activations at 576 bytes 8
+  buffer %B.second0.mb1:0 = activations at 768 bytes 24
+  buffer %all_gather_v.norm.pp1:0 = communication at 512 bytes 8
+  buffer %all_gather_v.norm.pp1:1 = communication at 576 bytes 8
+  buffer %norm.pp1:0 = activations at 640 bytes 16
   recv.F.first0.mb0.pp1 on act.pp0.to.pp1 via pp0.to.pp1 after previous norm.pp1 writes (%recv.F.first0.mb0.pp1:0)
   F.second0.mb0 on compute after recv.F.first0.mb0.pp1, previous all_gather.first0.0.pp1 reads (%recv.F.first0.mb0.pp1:0, %parameters.first0.0) writes (%F.second0.mb0:0, %F.second0.mb0:1)
   recv.F.first0.mb1.pp1 on act.pp0.to.pp1 via pp0.to.pp1 writes (%recv.F.first0.mb1.pp1:0)
