@@ -194,7 +194,7 @@ std::vector<Sampled> sampled_models() {
                 "  let y = attend(x @ q, x @ k, x @ k, causal: true) @ o\n")},
       {"causal_table",
        model_of("  weight lat[one: 1, seq, heads: 2, width: 2], k[one, seq, heads, width]\n"
-                "  weight o[one, heads, width, dim]\n"
+                "  weight o[heads, one, width, dim]\n"
                 "  let y = lookup(table, tokens) + attend(lat, k, k, causal: true) @ o\n")},
       {"memory_of_weights",
        model_of("  weight q[dim, heads: 2, width: 2], k[slots: 5, heads, width], "
