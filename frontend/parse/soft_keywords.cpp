@@ -53,8 +53,10 @@ bool begins_item(const Around& around, std::size_t depth) {
 std::vector<bool> names_among_soft_keywords(const std::vector<SoftToken>& tokens) {
   std::vector<bool> result(tokens.size(), false);
   std::vector<bool> brackets;  // open ones: whether it holds the arguments of a method
+  bool in_use = false;         // the parts of `use a.b` are names of files
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const Around around(tokens, i);
+    if (around.begins_statement()) in_use = tokens[i].type == Lexer::USE;
     switch (tokens[i].type) {
       case Lexer::LPAREN: brackets.push_back(around.calls_method()); continue;
       case Lexer::LBRACKET:
@@ -66,7 +68,7 @@ std::vector<bool> names_among_soft_keywords(const std::vector<SoftToken>& tokens
         continue;
       case Lexer::NAMES: result[i] = !begins_item(around, brackets.size()); continue;
       case Lexer::ORDER:
-        result[i] = around.before(1) == Lexer::DOT && around.on_this_line(0);
+        result[i] = !in_use && around.before(1) == Lexer::DOT && around.on_this_line(0);
         continue;
       case Lexer::ON:
       case Lexer::BY:
