@@ -177,8 +177,8 @@ std::string step_text(std::string_view callee, const ast::CallExpr& call) {
 }  // namespace
 
 void Analyser::suggest_names_item(DiagnosticBuilder& diagnostic, std::string_view name) {
-  const ast::Module& own = program_.modules[body_.module.index()]->syntax;
-  if (shows_no_more(own.file)) return;
+  const ast::Module& here = program_.modules[body_.module.index()]->syntax;
+  if (shows_no_more(here.file)) return;
   std::vector<std::string_view> known;
   for (const Names& item : program_.names) {
     const std::span<const ModuleId> uses = program_.modules[body_.module.index()]->uses;
@@ -205,7 +205,7 @@ void Analyser::suggest_names_item(DiagnosticBuilder& diagnostic, std::string_vie
                                 : longer != items.end() ? *longer
                                                         : nearest_name(name, items);
   if (best.empty()) {
-    diagnostic.hint("declare `names {} {{ ... }}`, or name an item of `std.names`", name);
+    diagnostic.hint("declare `names {} { ... }`, or name an item of `std.names`", name);
     return;
   }
   const std::string module = "std.names." + std::string(best);
@@ -213,7 +213,7 @@ void Analyser::suggest_names_item(DiagnosticBuilder& diagnostic, std::string_vie
     diagnostic.hint("did you mean `{}`? `use {}` brings it", best, module);
   } else {
     diagnostic.hint("`use {}` brings it", module)
-        .fix(Fix{"add `use " + module + "`", {use_line(own, module)}});
+        .fix(Fix{"add `use " + module + "`", {use_line(here, module)}});
   }
 }
 

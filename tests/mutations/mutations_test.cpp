@@ -48,14 +48,14 @@ PIPER_FILE_TEST(TextMutations, "tests/verify/testdata/legal", ".pir", [](const F
 });
 
 TEST(Mutations, EveryRuleOfTextsChangesALegalText) {
-  std::set<std::string> made;
+  std::set<std::string> changed;
   for (const std::filesystem::directory_entry& entry :
        std::filesystem::directory_iterator("tests/verify/testdata/legal")) {
     for (const TextChange& change : text_changes(read_text(entry.path()).value_or("")))
-      made.insert(change.rule);
+      changed.insert(change.rule);
   }
   for (const std::string& rule : text_rules())
-    EXPECT_TRUE(made.contains(rule)) << "no legal text has a line of this rule: " << rule;
+    EXPECT_TRUE(changed.contains(rule)) << "no legal text has a line of this rule: " << rule;
 }
 
 PIPER_FILE_TEST(PlanMutations, "tests/verify/testdata/legal", ".pir", [](const FileTest& test) {

@@ -119,11 +119,17 @@ TEST_F(Tuning, KeepsTheBestCheckpoint) {
   EXPECT_THAT(run({"train", path("t.pipe"), "best", "--out", path("run")}),
               HasSubstr("step 4: held-out loss 1.4"));
   EXPECT_THAT(run({"show", "checkpoint", path("run")}), HasSubstr("held out   loss 3.7"));
-  std::vector<std::string> kept;
+  std::vector<std::string> folders;
   for (const auto& entry : std::filesystem::directory_iterator(path("run"))) {
-    if (entry.is_directory()) kept.push_back(entry.path().filename().string());
+    if (entry.is_directory()) folders.push_back(entry.path().filename().string());
   }
-  EXPECT_THAT(kept, UnorderedElementsAre("step-4", "step-6"));
+  EXPECT_THAT(folders, UnorderedElementsAre("step-4", "step-6"));
+}
+
+TEST_F(Tuning, WarnsOfCheckpointsWithoutAFolder) {
+  EXPECT_THAT(run({"train", path("t.pipe"), "best"}),
+              HasSubstr("warning P6114: the run has no folder, so it keeps no checkpoint"));
+  EXPECT_THAT(run({"train", path("t.pipe"), "plain"}), Not(HasSubstr("P6114")));
 }
 
 }  // namespace
