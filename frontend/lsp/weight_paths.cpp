@@ -9,9 +9,8 @@ namespace piper::lsp {
 
 namespace {
 
-/// Calls multiply in a model that is no tree, also of models without weights.
+/// Calls multiply in a model that is no tree.
 constexpr std::size_t kMaxPaths = 2000;
-constexpr std::size_t kMaxBodies = 20000;
 
 /// The calls of models in one body, and its weights.
 struct Contents {
@@ -25,15 +24,14 @@ class Walk {
   explicit Walk(const sema::Program& program) : program_(program) {}
 
   void model(std::uint32_t function) {
-    if (++bodies_ > kMaxBodies) return;
-    const auto [known, added] = contents_.try_emplace(function);
-    if (added) known->second = contents_of(function);
-    const Contents& contents = known->second;
+    const Contents& contents = known_contents(function);
     for (const ast::WeightDecl* weight : contents.weights) {
       if (paths_.size() == kMaxPaths) return;
       paths_.push_back({parts_, weight});
     }
     for (const std::uint32_t callee : contents.order) {
+      if (paths_.size() == kMaxPaths) return;
+      if (!has_weights(callee)) continue;  // so every call that is followed adds a path
       if (std::find(open_.begin(), open_.end(), callee) != open_.end()) continue;  // an error
       open_.push_back(callee);
       parts_.push_back(
@@ -72,11 +70,28 @@ class Walk {
   }
 
  private:
+  const Contents& known_contents(std::uint32_t function) {
+    const auto [known, added] = contents_.try_emplace(function);
+    if (added) known->second = contents_of(function);
+    return known->second;
+  }
+  /// Whether the model or one that it calls has a weight.
+  bool has_weights(std::uint32_t function) {
+    // Models that call themselves, an error, may count as without weights.
+    const auto [known, added] = has_weights_.try_emplace(function, false);
+    if (!added) return known->second;
+    const Contents& contents = known_contents(function);
+    const bool found = !contents.weights.empty() ||
+                       std::any_of(contents.order.begin(), contents.order.end(),
+                                   [&](std::uint32_t callee) { return has_weights(callee); });
+    return has_weights_[function] = found;
+  }
+
   const sema::Program& program_;
   std::vector<WeightPath::Part> parts_;
   std::vector<std::uint32_t> open_;
   std::map<std::uint32_t, Contents> contents_;  // by function
-  std::size_t bodies_ = 0;                      // visited
+  std::map<std::uint32_t, bool> has_weights_;   // by function
   std::vector<WeightPath> paths_;
 };
 
