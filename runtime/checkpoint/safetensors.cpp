@@ -22,18 +22,12 @@ struct TypeRow {
   bool integer;
 };
 constexpr TypeRow kTypes[kNumStoredTypes] = {
-    {StoredType::f64, "F64", 8, false},
-    {StoredType::f32, "F32", 4, false},
-    {StoredType::f16, "F16", 2, false},
-    {StoredType::bf16, "BF16", 2, false},
-    {StoredType::i64, "I64", 8, true},
-    {StoredType::i32, "I32", 4, true},
-    {StoredType::i16, "I16", 2, true},
-    {StoredType::i8, "I8", 1, true},
-    {StoredType::u64, "U64", 8, true},
-    {StoredType::u32, "U32", 4, true},
-    {StoredType::u16, "U16", 2, true},
-    {StoredType::u8, "U8", 1, true},
+    {StoredType::f64, "F64", 8, false},      {StoredType::f32, "F32", 4, false},
+    {StoredType::f16, "F16", 2, false},      {StoredType::bf16, "BF16", 2, false},
+    {StoredType::i64, "I64", 8, true},       {StoredType::i32, "I32", 4, true},
+    {StoredType::i16, "I16", 2, true},       {StoredType::i8, "I8", 1, true},
+    {StoredType::u64, "U64", 8, true},       {StoredType::u32, "U32", 4, true},
+    {StoredType::u16, "U16", 2, true},       {StoredType::u8, "U8", 1, true},
     {StoredType::boolean, "BOOL", 1, false},
 };
 

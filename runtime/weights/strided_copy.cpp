@@ -288,8 +288,6 @@ std::optional<Failure> ElementCopier::copy(StridedCopy copy, const ElementSource
   }
 }
 
-bool is_weight_type(StoredType type) {
-  return !is_integer(type) && type != StoredType::boolean;
-}
+bool is_weight_type(StoredType type) { return !is_integer(type) && type != StoredType::boolean; }
 
 }  // namespace piper::runtime

@@ -95,8 +95,8 @@ constexpr Rule kRules[] = {
 };
 
 /// From level `ordered` on.
-constexpr Rule kOrderOfTerms = {"another order", "  accumulate.",
-                                R"(grad ([^ ,)]+) \+ ([^ ,)]+))", "grad $2 + $1"};
+constexpr Rule kOrderOfTerms = {"another order", "  accumulate.", R"(grad ([^ ,)]+) \+ ([^ ,)]+))",
+                                "grad $2 + $1"};
 
 /// Settings without a default, written once a text.
 constexpr const char* kSettings[] = {"  steps ", "  dtype ", "  seed ", "  data ", "  optim "};
@@ -159,9 +159,8 @@ class Changes {
   }
   bool any(const char* pattern) const {
     const std::regex find(pattern);
-    return std::any_of(lines_.begin(), lines_.end(), [&](const std::string& line) {
-      return std::regex_search(line, find);
-    });
+    return std::any_of(lines_.begin(), lines_.end(),
+                       [&](const std::string& line) { return std::regex_search(line, find); });
   }
 
   /// Replaces every match of a line separately; the text of a location does not count.

@@ -317,8 +317,7 @@ TEST(MatchWeights, ConfigsStateFacts) {
                 "not compared, because its `config.json` lacks them: `rope_theta`\n");
   // An object of rotary numbers that are plain is as good as none.
   map.config.push_back({"rope_scaling", "null"});
-  folder.write("m/config.json",
-               R"({"model_type":"llama","rope_scaling":{"rope_type":"default"}})");
+  folder.write("m/config.json", R"({"model_type":"llama","rope_scaling":{"rope_type":"default"}})");
   EXPECT_FALSE(match(path, map).failure);
   folder.write("m/config.json", R"({"model_type":"llama","rope_scaling":{"factor":2}})");
   EXPECT_TRUE(match(path, map).failure);
