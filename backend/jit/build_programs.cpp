@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cfenv>
 #include <csignal>
 #include <cstdlib>
@@ -20,9 +21,7 @@
 #include "embedded/program_headers.h"
 
 namespace piper::backend {
-
 namespace fs = std::filesystem;
-
 namespace {
 
 constexpr std::size_t kNameInFile = 80;
@@ -314,7 +313,7 @@ class Build {
     }
     cached_.assign(sources.size(), true);
     for (const std::size_t i : missing) cached_[i] = false;
-    if (const Built built = compile(sources, missing); built != Built::done) return built;
+    if (const Built built = compile_once(sources, missing); built != Built::done) return built;
 
     std::vector<LoadedProgram> made;
     for (std::size_t i = 0; i < sources.size(); ++i) {
@@ -362,6 +361,27 @@ class Build {
   Built cannot_use(Unwritten unwritten) {
     unwritten_ = std::move(unwritten);
     return Built::no_compiler;
+  }
+
+  /// Leaves out objects that another process is building, and waits for them.
+  Built compile_once(const std::vector<ProgramSource>& sources, std::vector<std::size_t> missing) {
+    std::vector<BuildClaim> claims(sources.size());
+    const auto take = [&](std::size_t i) { return claims[i].take(cache_, names_[i]); };
+    std::optional<Distrust> ignored;
+    const auto built_by_now = [&](std::size_t i) {
+      return cache_.whole(names_[i] + ".so", ignored);
+    };
+    const auto elsewhere = std::stable_partition(missing.begin(), missing.end(), take);
+    std::vector<std::size_t> claimed(missing.begin(), elsewhere);
+    std::erase_if(claimed, built_by_now);
+    Built built = compile(sources, claimed);
+    for (auto i = elsewhere; i != missing.end() && built == Built::done; ++i) {
+      // A wait while others wait for this process would not end.
+      claims = std::vector<BuildClaim>(sources.size());
+      while (!take(*i) && !stopped()) usleep(10'000);
+      if (!built_by_now(*i)) built = compile(sources, {*i});
+    }
+    return built;
   }
 
   Built compile(const std::vector<ProgramSource>& sources,
@@ -421,8 +441,7 @@ class Build {
     return unwritten ? cannot_use(std::move(*unwritten)) : Built::done;
   }
 
-  /// The first input file that is missing because the cache was cleared meanwhile; nothing if all
-  /// exist.
+  /// The first input file that is missing because the cache was cleared; nothing if all exist.
   std::optional<std::string> removed(const std::string& name) const {
     std::vector<std::string> given = {cache_.path(name + ".cpp")};
     for (const embedded::File& file : embedded::program_headers())

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sstream>
 #include <utility>
 
@@ -166,6 +167,23 @@ void ObjectCache::share() {
   if (flock(lock_, LOCK_EX | LOCK_NB) == 0) remove_left_over();
   // If a disk has no locks, leftovers stay; nothing else changes.
   while (flock(lock_, LOCK_SH) != 0 && errno == EINTR) {}
+}
+
+BuildClaim::~BuildClaim() {
+  if (file_ >= 0) close(file_);
+}
+BuildClaim::BuildClaim(BuildClaim&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+
+bool BuildClaim::take(const ObjectCache& cache, const std::string& name) {
+  if (file_ < 0)
+    file_ =
+        open(cache.path("builds.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  struct flock byte{};
+  byte.l_type = F_WRLCK;
+  byte.l_whence = SEEK_SET;
+  byte.l_start = static_cast<off_t>(std::hash<std::string>()(name) >> 16);
+  byte.l_len = 1;
+  return file_ < 0 || fcntl(file_, F_OFD_SETLK, &byte) == 0 || (errno != EAGAIN && errno != EACCES);
 }
 
 void ObjectCache::remove_left_over() const {

@@ -58,6 +58,22 @@ class ObjectCache {
   std::optional<Distrust> distrust_;
 };
 
+/// The right to build one object of a folder: processes that start together build each once. It is
+/// a lock of the kernel, on a byte of a file of the folder, so a killed process leaves none behind.
+class BuildClaim {
+ public:
+  BuildClaim() = default;
+  ~BuildClaim();
+  BuildClaim(BuildClaim&& other) noexcept;
+  BuildClaim& operator=(BuildClaim&&) = delete;
+
+  /// False if another process has it. If the folder has no locks, everyone has it.
+  bool take(const ObjectCache& cache, const std::string& name);
+
+ private:
+  int file_ = -1;
+};
+
 /// Folders of the cache with headers, by the digest of their texts.
 inline constexpr std::string_view kHeaderFolder = "include-";
 
