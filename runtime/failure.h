@@ -43,6 +43,8 @@ enum FailureCode : std::uint32_t {
   kProgramsDiffer = 6022,  // the processes of a run have compiled different programs
   kProcessLost = 6023,     // a process of a run has ended without saying why
   kNcclFailed = 6024,      // NCCL refused a call, or a communication failed
+  kUcxMissing = 6025,      // UCX, for messages between processes on CPUs, cannot be opened
+  kUcxFailed = 6026,       // UCX refused a call, or a message failed
   // held-out data ends in a short batch, and samples depend on each other.
   kShortHeldOutBatch = 6035,
   kBadMessage = 6040,      // a process of a run sent a message that does not fit

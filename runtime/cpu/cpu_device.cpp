@@ -108,6 +108,10 @@ void initialise(const PiperJob& job, std::span<const std::unique_ptr<LocalRank>>
 class CpuDevice final : public Device {
  public:
   explicit CpuDevice(CpuOptions options) : options_(std::move(options)) {}
+  ~CpuDevice() override {
+    // After a failure messages may still be on their way into the arenas.
+    if (transport_) transport_->disconnect();
+  }
 
   bool open(const PiperJob& job, const DeviceOptions& options, const Processes& processes,
             Failure& failure) override;
@@ -220,7 +224,8 @@ void CpuDevice::begin_run(const DeviceRun& asked) {
   run.library = library_.get();
   run.options = runtime_;
   run.delays = options_.delays;
-  run.spin = std::thread::hardware_concurrency() > ranks_.size() ? runtime_.spin : 0;
+  // Ranks of other processes may share the machine.
+  run.spin = std::thread::hardware_concurrency() > job_->world ? runtime_.spin : 0;
   for (auto& rank : ranks_) run.ranks.push_back(rank.get());
   prepare_run();
   start_threads();
@@ -238,6 +243,10 @@ void CpuDevice::prepare_run() {
     if (run.record) rank->recorder.prepare(*rank->active().program);
   }
   run.engine = &engine_.emplace(run, *transport_);
+  if (!run.engine->can_sleep())
+    run.fail({.code = kOutOfMemory,
+              .message = "the system gives no more file descriptors",
+              .hint = "raise the limit (`ulimit -n`)"});
   for (LocalRank* rank : run.ranks)
     rank->active().sleepers =
         run.delays.max_us || run.record ? &always_ : engine_->sleep().sleeping();
@@ -345,8 +354,9 @@ Failure CpuDevice::stall() const {
 
 Failure CpuDevice::located(Failure failure) const {
   // A failure of another rank keeps its own location.
+  const std::uint32_t first = job_->ranks[0].rank;
   if (!failure.place.action.empty() ||
-      (failure.rank != Failure::kNoRank && failure.rank != job_->ranks[0].rank))
+      (failure.rank != Failure::kNoRank && failure.rank - first >= job_->num_ranks))
     return failure;
   Failure at = stall();
   failure.rank = at.rank;

@@ -12,6 +12,7 @@ ProgressEngine::ProgressEngine(RunState& run, Transport& transport)
     : run_(run), transport_(transport), wake_at_(run.ranks.size()) {
   // Every communicator is connected before step 1, in the order of its id, which is the same on all
   // ranks.
+  if (transport_.descriptor() >= 0) can_sleep_ = sleep_.watch(transport_.descriptor());
   std::multimap<std::uint32_t, std::pair<LocalRank*, std::uint32_t>> in_global_order;
   for (LocalRank* rank : run.ranks) {
     const PiperRank& active = rank->active();
@@ -60,12 +61,12 @@ void ProgressEngine::run() {
       __builtin_ia32_pause();
       continue;
     }
-    if (!transport_.moves_only_on_start()) {
+    if (!transport_.moves_only_on_start() && transport_.descriptor() < 0) {
       sched_yield();
       continue;
     }
     const std::uint32_t key = sleep_.announce();
-    if (scan() || finished() || run_.cancelled.load()) {
+    if (scan() || finished() || run_.cancelled.load() || !transport_.arm()) {
       sleep_.withdraw();
       continue;
     }
@@ -84,7 +85,8 @@ void ProgressEngine::run() {
 // again before it may sleep.
 bool ProgressEngine::scan() {
   const std::uint64_t started = run_.num_started_steps();
-  bool moved = started != started_;
+  bool moved = transport_.progress();
+  moved |= started != started_;
   started_ = started;
   next_deadline_ns_ = 0;
   std::fill(wake_at_.begin(), wake_at_.end(), UINT64_MAX);
@@ -192,17 +194,19 @@ void ProgressEngine::end_action(Cursor& cursor) {
 void ProgressEngine::fail(const Cursor& cursor) {
   const Operation& operation = cursor.operation;
   const PiperCommunicator& communicator = *operation.communicator;
-  Failure failure{.code = kMessageMismatch,
-                  .message = operation.error,
+  Failure failure{.code = operation.carrier_failed ? kUcxFailed : kMessageMismatch,
+                  .message = operation.carrier_failed
+                                 ? std::string("a message failed: ") + operation.error
+                                 : std::string(operation.error),
                   .hint = {},
                   .rank = cursor.rank->job->rank};
   failure.step = run_.first_step + cursor.step;
   failure.place = location_of(*cursor.program, operation.action->action);
-  failure.notes.push_back({"communicator `" + std::to_string(communicator.id) + "`, " +
-                               std::string(comm_op_name(operation.action->op)) + " `" +
-                               std::to_string(operation.action->identity) + "` against `" +
-                               std::to_string(operation.error_value) + "`",
-                           {}});
+  std::string note = "communicator `" + std::to_string(communicator.id) + "`, " +
+                     std::string(comm_op_name(operation.action->op)) + " `" +
+                     std::to_string(operation.action->identity) + "`";
+  if (!operation.carrier_failed) note += " against `" + std::to_string(operation.error_value) + "`";
+  failure.notes.push_back({std::move(note), {}});
   run_.fail(std::move(failure));
 }
 
@@ -210,7 +214,8 @@ bool ProgressEngine::finished() const {
   if (!run_.devices_done.load()) return false;
   const std::uint64_t steps = run_.num_started_steps();
   return std::all_of(cursors_.begin(), cursors_.end(),
-                     [&](const Cursor& cursor) { return cursor.step >= steps; });
+                     [&](const Cursor& cursor) { return cursor.step >= steps; }) &&
+         transport_.flushed();
 }
 
 }  // namespace piper::runtime

@@ -19,6 +19,8 @@ class ProgressEngine {
   /// The thread's function: until all cursors have reached the last step, or the run is cancelled.
   void run();
   Sleep& sleep() { return sleep_; }
+  /// False if the thread cannot sleep until a message comes: the system gives no more descriptors.
+  bool can_sleep() const { return can_sleep_; }
 
  private:
   struct Cursor {
@@ -52,6 +54,7 @@ class ProgressEngine {
   // Random delays: when the earliest held-up cursor may go on; 0: none.
   std::uint64_t next_deadline_ns_ = 0;
   Sleep sleep_;
+  bool can_sleep_ = true;
 };
 
 }  // namespace piper::runtime

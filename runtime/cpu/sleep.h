@@ -14,6 +14,15 @@ class Sleep {
  public:
   static constexpr std::int64_t kForever = -1;
 
+  Sleep() = default;
+  ~Sleep();
+  Sleep(const Sleep&) = delete;
+  Sleep& operator=(const Sleep&) = delete;
+
+  /// From now on `commit` also returns when the descriptor is readable. Call before any other
+  /// thread knows this object. False if the system gives no more descriptors.
+  bool watch(int descriptor);
+
   /// Call before the last look. Returns the key for `commit`.
   std::uint32_t announce() {
     __atomic_store_n(&sleeping_, 1u, __ATOMIC_SEQ_CST);
@@ -36,6 +45,8 @@ class Sleep {
 
   alignas(64) std::uint32_t sleeping_ = 0;
   std::uint32_t epoch_ = 0;
+  int watched_ = -1;  // with it the sleeper polls, and a waker writes to `signal_`
+  int signal_ = -1;
 };
 
 }  // namespace piper::runtime

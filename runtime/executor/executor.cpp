@@ -1,5 +1,6 @@
 #include "runtime/executor/executor.h"
 
+#include <algorithm>
 #include <new>
 #include <string>
 
@@ -45,8 +46,11 @@ struct Executor::Parts {
     };
     if (!good(check_tables(job))) return false;
     if (processes.group != nullptr) {
-      if (job.num_ranks != 1 || processes.whole->num_ranks != job.world)
-        return good(Failure{.code = kBadJob, .message = "a process has one rank of all"});
+      const Launch& launch = processes.group->launch();
+      const ProcessRanks ranks = ranks_of(launch.rank, launch.world, job.world);
+      if (processes.whole->num_ranks != job.world || job.num_ranks != ranks.count ||
+          job.num_ranks == 0 || job.ranks[0].rank != ranks.first)
+        return good(Failure{.code = kBadJob, .message = "a process has its share of all ranks"});
       peers.emplace(processes, job);
     }
     const std::span inputs(job.inputs, job.num_inputs);
@@ -156,8 +160,8 @@ StateMemory Executor::state_memory() const {
   memory.group = parts->peers ? &parts->peers->group() : nullptr;
   memory.local = [parts](std::size_t rank) -> std::optional<std::size_t> {
     if (!parts->peers) return rank;
-    return parts->all_ranks()[rank].rank == parts->job.ranks[0].rank ? std::optional<std::size_t>(0)
-                                                                     : std::nullopt;
+    const std::uint32_t local = parts->all_ranks()[rank].rank - parts->job.ranks[0].rank;
+    return local < parts->job.num_ranks ? std::optional<std::size_t>(local) : std::nullopt;
   };
   memory.read = [device](std::size_t rank, bool on_host, std::uint64_t offset,
                          std::uint64_t bytes) {
@@ -191,7 +195,14 @@ std::vector<std::string> Executor::parameter_names() const {
 const std::vector<RecordedRank>& Executor::recorded() const { return parts_->recorded; }
 std::vector<Failure> Executor::warnings() const { return parts_->device->warnings(); }
 std::vector<std::uint64_t> Executor::arena_bytes() const {
-  return parts_->of_ranks([&](std::size_t rank) { return parts_->device->arena_bytes(rank); });
+  if (!parts_->peers)
+    return parts_->of_ranks([&](std::size_t rank) { return parts_->device->arena_bytes(rank); });
+  std::vector<std::uint64_t> list;
+  for (const PiperJobRank& rank : parts_->all_ranks()) {
+    list.push_back(std::max(rank.program->arena_bytes,
+                            rank.evaluation != nullptr ? rank.evaluation->arena_bytes : 0));
+  }
+  return list;
 }
 std::vector<std::uint64_t> Executor::touched_bytes() const {
   return parts_->of_ranks([&](std::size_t rank) { return parts_->device->touched_bytes(rank); });

@@ -142,7 +142,7 @@ class Executor {
   /// Deviations of the runs from the fast path, each with its reason: the results are right.
   std::vector<Failure> warnings() const;
 
-  /// Planned bytes of the arena, per local rank.
+  /// Planned bytes of the arena, per rank of the run.
   std::vector<std::uint64_t> arena_bytes() const;
   /// One past the last byte that a run has written, per local rank; only with
   /// Options::check_memory, else zeros.

@@ -28,11 +28,11 @@ std::optional<Failure> PeerProcesses::agree(const Device& device, const Facts& f
 
 std::optional<Failure> PeerProcesses::collect(std::vector<RecordedRank>& recorded) {
   std::vector<RecordedRank> all = std::exchange(recorded, {});
-  if (rank() != 0) {
-    group_.send_bytes(Channel::recorded, packed(all.front().actions));
+  if (process() != 0) {
+    for (const RecordedRank& rank : all) group_.send_bytes(Channel::recorded, packed(rank.actions));
     return std::nullopt;
   }
-  for (const PiperJobRank& rank : ranks().subspan(1)) {
+  for (const PiperJobRank& rank : ranks().subspan(ranks_.count)) {
     RecordedRank& made = all.emplace_back(RecordedRank{rank.rank, {}});
     if (!receive_recorded(rank, made.actions)) return group_.failure();
   }
@@ -49,8 +49,8 @@ bool PeerProcesses::receive_recorded(const PiperJobRank& rank,
   const PiperProgram& program = *rank.program;
   std::uint64_t most = 0;
   for (std::uint32_t s = 0; s < program.num_streams; ++s) most += program.streams[s].num_actions;
-  const auto bytes =
-      group_.receive_bytes(Channel::recorded, rank.rank, most * sizeof(RecordedAction));
+  const std::uint32_t from = process_of_rank_[rank.rank];
+  const auto bytes = group_.receive_bytes(Channel::recorded, from, most * sizeof(RecordedAction));
   if (!bytes) return false;
   actions = unpacked<RecordedAction>(*bytes);
   const auto fits = [&](const RecordedAction& action) {
@@ -63,7 +63,7 @@ bool PeerProcesses::receive_recorded(const PiperJobRank& rank,
   if (actions.size() * sizeof(RecordedAction) == bytes->size() &&
       std::all_of(actions.begin(), actions.end(), fits))
     return true;
-  group_.fail_message(rank.rank, "times of actions that its program does not have");
+  group_.fail_message(from, "times of actions that its program does not have");
   return false;
 }
 
@@ -74,23 +74,25 @@ std::optional<ParameterValues> PeerProcesses::read_parameter(Device& device, std
   std::string bytes;
   const auto piece = [&](std::size_t of, bool on_host, std::uint64_t offset,
                          std::uint64_t count) -> const unsigned char* {
-    if (of == rank()) {
-      const unsigned char* const own = device.read(0, on_host, offset, count);
-      if (own == nullptr) group_.fail(*device.failure());
-      if (own != nullptr && of != 0)
-        group_.send_bytes(Channel::parameters, {reinterpret_cast<const char*>(own), count});
-      return own;
+    const auto rank = static_cast<std::uint32_t>(of);
+    if (ranks_.has(rank)) {
+      const unsigned char* const bytes_here =
+          device.read(rank - ranks_.first, on_host, offset, count);
+      if (bytes_here == nullptr) group_.fail(*device.failure());
+      if (bytes_here != nullptr && process() != 0)
+        group_.send_bytes(Channel::parameters, {reinterpret_cast<const char*>(bytes_here), count});
+      return bytes_here;
     }
     bytes.assign(count, 0);
-    if (rank() == 0) {
-      auto found = group_.receive_bytes(Channel::parameters, static_cast<std::uint32_t>(of), count);
+    if (process() == 0) {
+      auto found = group_.receive_bytes(Channel::parameters, process_of_rank_[rank], count);
       if (!found || found->size() != count) return nullptr;
       bytes = std::move(*found);
     }
     return reinterpret_cast<const unsigned char*>(bytes.data());
   };
   auto values = collect_parameter(ranks(), name, part, piece);
-  return rank() == 0 ? std::move(values) : std::nullopt;
+  return process() == 0 ? std::move(values) : std::nullopt;
 }
 
 }  // namespace piper::runtime

@@ -6,7 +6,7 @@
 //   PeerProcesses peers(processes, job);
 //   if (auto failure = peers.agree(device, facts)) ...;       // before the first step
 //   while (peers.group().begin_step() == ProcessGroup::Begin::yes) ...;
-//   peers.send(phase, step, device.reports(0));               // when a step has ended here
+//   peers.send(phase, step, slots);                           // when a step has ended here
 //   if (peers.take(phase, step)) use(peers.slots(phase));    // on rank 0: all reports of the others have arrived
 //   peers.end_run(steps);
 //   if (auto failure = peers.collect(recorded)) ...;
@@ -29,9 +29,13 @@ namespace piper::runtime {
 
 class PeerProcesses {
  public:
-  /// `job`: with the rank of this process alone.
+  /// `job`: with the ranks of this process alone.
   PeerProcesses(const Processes& processes, const PiperJob& job)
-      : group_(*processes.group), whole_job_(*processes.whole), numbers_(job, group_) {}
+      : group_(*processes.group),
+        whole_job_(*processes.whole),
+        ranks_(ranks_of(process(), group_.launch().world, job.world)),
+        process_of_rank_(processes_of_ranks(group_.launch().world, job.world)),
+        numbers_(job, group_) {}
 
   ProcessGroup& group() { return group_; }
   /// The ranks of all processes.
@@ -41,8 +45,8 @@ class PeerProcesses {
   /// Compares facts with those of rank 0 (kProgramsDiffer), and agrees on which process sends which
   /// numbers of a step. A failure of the run if not all processes take part.
   std::optional<Failure> agree(const Device& device, const Facts& facts);
-  /// `step`: of the run. Only rank 0 waits.
-  void send(Phase phase, std::uint64_t step, const ReportSlots& slots) {
+  /// `step`: of the run; `slots`: of the ranks of this process. Only process 0 waits.
+  void send(Phase phase, std::uint64_t step, std::span<const ReportSlots* const> slots) {
     numbers_.send(phase, steps_before_ + step, step, slots);
   }
   bool take(Phase phase, std::uint64_t step) {
@@ -64,10 +68,12 @@ class PeerProcesses {
 
  private:
   bool receive_recorded(const PiperJobRank& rank, std::vector<RecordedAction>& actions);
-  std::uint32_t rank() const { return group_.launch().rank; }
+  std::uint32_t process() const { return group_.launch().rank; }
 
   ProcessGroup& group_;
   const PiperJob& whole_job_;
+  const ProcessRanks ranks_;  // of this process
+  const std::vector<std::uint32_t> process_of_rank_;
   StepNumbers numbers_;
   std::uint64_t steps_before_ = 0;  // of all earlier runs
 };

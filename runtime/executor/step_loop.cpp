@@ -28,7 +28,8 @@ StepLoop::StepLoop(const PiperJob& job, Device& device, const DeviceRun& run,
       peers_(peers),
       max_steps_(peers != nullptr ? std::min(device.most_steps(), kMaxBesideOthers)
                                   : device.most_steps()),
-      reports_(job, run) {
+      reports_(job, run),
+      local_ranks_(job.num_ranks) {
   for (std::uint32_t rank = 0; rank < job.num_ranks; ++rank)
     slots_.push_back(&device.reports(rank));
   if (peers == nullptr) return;
@@ -114,7 +115,7 @@ void StepLoop::wait() {
     const std::uint64_t before = ended_;
     ended_ = device_.wait(before);
     for (std::uint64_t step = before; peers_ != nullptr && step < ended_; ++step)
-      peers_->send(run_.phase, step, *slots_.front());
+      peers_->send(run_.phase, step, std::span(slots_).first(local_ranks_));
     return;
   }
   // The missing reports come from other processes, which may wait for steps in flight here.

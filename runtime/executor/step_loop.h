@@ -52,7 +52,8 @@ class StepLoop {
   PeerProcesses* const peers_;
   const std::uint64_t max_steps_;  // the maximum number of steps in flight
   StepReports reports_;
-  std::vector<const ReportSlots*> slots_;
+  std::vector<const ReportSlots*> slots_;  // of the local ranks, then of other processes
+  const std::size_t local_ranks_;
   std::uint64_t started_ = 0, ended_ = 0, reported_ = 0;
   bool stopped_ = false;            // no further step begins
   bool device_idle_ = false;        // the device has ended its run

@@ -56,17 +56,26 @@ std::optional<Failure> StepNumbers::agree(Phase phase,
 }
 
 void StepNumbers::send(Phase phase, std::uint64_t number, std::uint64_t step,
-                       const ReportSlots& slots) {
+                       std::span<const ReportSlots* const> ranks) {
   if (!of_[static_cast<std::size_t>(phase)].sends) return;
   const std::uint64_t slot = step % kReportSlots;
+  const auto first_with = [&](const auto& reports) {
+    const auto found =
+        std::ranges::find_if(ranks, [&](const ReportSlots* rank) { return reports(*rank); });
+    return found == ranks.end() ? ranks.front() : *found;
+  };
   // Per loss the number of values, and the values; then whether there is a norm, and the norm.
   std::vector<double> values;
-  for (std::uint32_t loss = 0; loss < slots.num_losses; ++loss) {
-    const std::uint64_t row = slot * slots.num_losses + loss;
+  for (std::uint32_t loss = 0; loss < ranks.front()->num_losses; ++loss) {
+    const std::uint64_t row = slot * ranks.front()->num_losses + loss;
+    const ReportSlots& slots =
+        *first_with([&](const ReportSlots& rank) { return rank.counts[row] > 0; });
     values.push_back(slots.counts[row]);
     values.insert(values.end(), slots.values.get() + row * slots.capacity,
                   slots.values.get() + row * slots.capacity + slots.counts[row]);
   }
+  const ReportSlots& slots =
+      *first_with([&](const ReportSlots& rank) { return rank.has_norm[slot] != 0; });
   values.push_back(slots.has_norm[slot]);
   values.push_back(slots.has_norm[slot] != 0 ? slots.norms[slot] : 0);
   group_.send_report(number, packed(values));

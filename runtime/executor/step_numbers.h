@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "runtime/device/report_slots.h"
@@ -30,7 +31,10 @@ class StepNumbers {
                                const std::optional<std::vector<std::uint32_t>>& subjects);
 
   /// `step`: of the run; `number`: over all runs.
-  void send(Phase phase, std::uint64_t number, std::uint64_t step, const ReportSlots& slots);
+  /// `ranks`: of this process. If several report the same loss, the first counts: they hold equal
+  /// sums.
+  void send(Phase phase, std::uint64_t number, std::uint64_t step,
+            std::span<const ReportSlots* const> ranks);
   bool take(Phase phase, std::uint64_t number, std::uint64_t step);
   /// The reports of the ranks that send; kept for kReportSlots steps.
   const std::vector<std::unique_ptr<ReportSlots>>& slots(Phase phase) const {

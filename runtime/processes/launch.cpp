@@ -138,8 +138,8 @@ class Reader {
           static_cast<std::uint16_t>(20000 + number("SLURM_JOB_ID", 0xFFFFFFFFu) % 12000);
     }
     launch_.agent_store = text("TORCHELASTIC_USE_AGENT_STORE") == "True";
-    for (const char* name :
-         {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "SLURM_JOB_ID", "SLURM_STEP_ID"})
+    for (const char* name : {kRunVariable, "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT",
+                             "SLURM_JOB_ID", "SLURM_STEP_ID"})
       launch_.run += (launch_.run.empty() ? "" : "/") + text(name);
     if (launch_.run.size() > kMaxRunName)
       fail("the name of the run has " + std::to_string(launch_.run.size()) + " bytes",
@@ -154,17 +154,39 @@ class Reader {
 
 }  // namespace
 
+ProcessRanks ranks_of(std::uint32_t process, std::uint32_t world, std::uint32_t ranks) {
+  const PiperInterval interval = piper_shard(ranks, world, process);
+  return {static_cast<std::uint32_t>(interval.first), static_cast<std::uint32_t>(interval.extent)};
+}
+
+std::vector<std::uint32_t> processes_of_ranks(std::uint32_t world, std::uint32_t ranks) {
+  std::vector<std::uint32_t> processes;
+  for (std::uint32_t process = 0; process < world; ++process)
+    processes.insert(processes.end(), ranks_of(process, world, ranks).count, process);
+  return processes;
+}
+
+std::string process_text(const Launch& launch, std::uint32_t process) {
+  if (launch.ranks == 0 || launch.ranks == launch.world) return "rank " + std::to_string(process);
+  const ProcessRanks ranks = ranks_of(process, launch.world, launch.ranks);
+  return "process " + std::to_string(process) +
+         (ranks.count == 1 ? " (rank " + std::to_string(ranks.first) + ")"
+                           : " (ranks " + std::to_string(ranks.first) + " to " +
+                                 std::to_string(ranks.first + ranks.count - 1) + ")");
+}
+
 LaunchRead read_launch(const Environment& environment) { return Reader(environment).run(); }
 
 std::span<const OptionRow> launch_rows() {
   static constexpr OptionRow kRows[] = {
       {"LOCAL_RANK", "number", "",
-       "on GPUs: the number of this process, and of its GPU, on its machine; launchers set it"},
+       "the number of this process, and of its GPU, on its machine; launchers set it"},
       {"MASTER_ADDR", "machine", "", "the address of the process of rank 0, for the others"},
       {"MASTER_PORT", "port", "29500",
        "the port of rank 0; inside a job of Slurm one of the job's"},
-      {"RANK", "number", "",
-       "on GPUs: the rank of this process; mpirun and Slurm set their own variables"},
+      {kRunVariable, "name", "",
+       "the name of the run, the same for all its processes; another run at that port is refused"},
+      {"RANK", "number", "", "the rank of this process; mpirun and Slurm set their own variables"},
       {"WORLD_SIZE", "number", "", "the number of processes; none: one process runs all ranks"},
   };
   return kRows;

@@ -39,9 +39,9 @@ Clock::duration span(double seconds) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-Failure bad_message_of(std::uint32_t from, const std::string& message) {
+Failure bad_message_of(const Launch& launch, std::uint32_t from, const std::string& message) {
   return {.code = kBadMessage,
-          .message = "rank " + std::to_string(from) + " sent " + message,
+          .message = process_text(launch, from) + " sent " + message,
           .hint = "all processes of a run need one `piper`, the same files and the same options"};
 }
 
@@ -155,7 +155,7 @@ struct ProcessGroup::Parts {
   Failure bad_message(const std::string& message) const {
     return {
         .code = kBadMessage,
-        .message = "rank " + std::to_string(launch.rank) + " does not understand rank 0 (" +
+        .message = process_text(launch, launch.rank) + " does not understand rank 0 (" +
                    first_process + "): it sent " + message,
         .hint =
             "all processes of a run need one `piper`; a program that is not rank 0 may listen at `MASTER_ADDR` and `MASTER_PORT`"};
@@ -229,9 +229,9 @@ struct ProcessGroup::Parts {
     const std::uint64_t number = report->report.number;
     if (number >= kFirstPiece ? !is_next_piece(sender, number)
                               : sender.waiting++ == kMaxWaitingReports) {
-      fail_all(bad_message_of(report->from, number >= kFirstPiece
-                                                ? "pieces of bytes in another order"
-                                                : "numbers of more steps than rank 0 keeps"));
+      fail_all(bad_message_of(launch, report->from,
+                              number >= kFirstPiece ? "pieces of bytes in another order"
+                                                    : "numbers of more steps than rank 0 keeps"));
       return true;
     }
     reports[{report->from, number}] = std::move(report->report.bytes);
@@ -294,7 +294,7 @@ int reach(const Launch& launch, const GroupOptions& options, Clock::time_point u
       failure = {
           .code = kProcessesApart,
           .message =
-              "rank " + std::to_string(launch.rank) + " does not reach rank 0 at `" + launch.host +
+              process_text(launch, launch.rank) + " does not reach rank 0 at `" + launch.host +
               ":" + std::to_string(launch.port) + "`" +
               (again ? " within `" + std::to_string(static_cast<long long>(options.seconds)) +
                            "` seconds"
@@ -377,7 +377,7 @@ ProcessGroup::~ProcessGroup() {
   }
   if (!notified) {
     fail({.code = kProcessLost,
-          .message = "rank " + std::to_string(parts.launch.rank) + " (" + this_process() +
+          .message = process_text(parts.launch, parts.launch.rank) + " (" + this_process() +
                      ") has ended before the run was over",
           .hint = "its own output has the reason; without one it was interrupted"});
   }
@@ -449,8 +449,8 @@ std::optional<Failure> ProcessGroup::agree(
     if (*first == value) continue;
     Failure differs{
         .code = kProgramsDiffer,
-        .message = "rank " + std::to_string(launch.rank) + " has other " + name +
-                   " than rank 0: `" + value + "` and `" + peer_text(*first) + "`",
+        .message = process_text(launch, launch.rank) + " has other " + name + " than rank 0: `" +
+                   value + "` and `" + peer_text(*first) + "`",
         .hint =
             "all processes of a run need one `piper`, the same files, and the same `-D` and options"};
     fail(differs);
@@ -547,7 +547,7 @@ std::optional<std::string> ProcessGroup::receive_bytes(Channel channel, std::uin
 }
 
 Failure ProcessGroup::fail_message(std::uint32_t from, const std::string& message) {
-  Failure failure = bad_message_of(from, message);
+  Failure failure = bad_message_of(parts_->launch, from, message);
   fail(failure);
   return failure;
 }

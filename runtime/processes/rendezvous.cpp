@@ -281,8 +281,8 @@ struct Rendezvous::Parts {
   static Failure apart(std::string message, std::string hint) {
     return {.code = kProcessesApart, .message = std::move(message), .hint = std::move(hint)};
   }
-  static std::string shown(const Guest& guest) {
-    return "rank " + std::to_string(guest.rank) + " (" + guest.process + ")";
+  std::string shown(const Guest& guest) const {
+    return process_text(launch, guest.rank) + " (" + guest.process + ")";
   }
 
   /// The reason why a process does not belong to this run.
@@ -339,7 +339,7 @@ struct Rendezvous::Parts {
     guest.joined = false;
     guest.refused = true;
     drop(guest);
-    notify("rank " + std::to_string(guest.rank) + " (" + guest.description() +
+    notify(process_text(launch, guest.rank) + " (" + guest.description() +
                ") joined and left before all had joined: " + cause,
            "rank 0 waits for another process with that rank");
     return true;
@@ -349,7 +349,7 @@ struct Rendezvous::Parts {
     if (give_back(guest, cause)) return;
     fail(
         {.code = kBadMessage,
-         .message = "rank " + std::to_string(guest.rank) + " (" + guest.description() +
+         .message = process_text(launch, guest.rank) + " (" + guest.description() +
                     ") is not understood: " + cause,
          .hint =
              "all processes of a run need one `piper`; a program that is none of them may have come with that rank"});
@@ -358,7 +358,7 @@ struct Rendezvous::Parts {
   void lose(Guest& guest) {
     if (give_back(guest, "its connection was closed")) return;
     fail({.code = kProcessLost,
-          .message = "rank " + std::to_string(guest.rank) + " (" + guest.process +
+          .message = process_text(launch, guest.rank) + " (" + guest.process +
                      ") is gone: its connection was closed",
           .hint = "its own output, or the log of its machine, says why"});
   }
@@ -384,12 +384,15 @@ struct Rendezvous::Parts {
       missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
     }
     if (count > kMaxNamed) missing += " and " + std::to_string(count - kMaxNamed) + " more";
+    const bool one_rank = launch.ranks == 0 || launch.ranks == launch.world;  // of each process
+    const char* const word =
+        count == 1 ? (one_rank ? "rank " : "process ") : (one_rank ? "ranks " : "processes ");
     Failure failure{
         .code = kProcessesApart,
         .message = "after `" + std::to_string(static_cast<long long>(seconds)) + "` seconds " +
-                   (count == 1 ? "rank " : "ranks ") + missing + " of `" +
-                   std::to_string(launch.world) + "` " + (count == 1 ? "has" : "have") +
-                   " not connected to port `" + std::to_string(listeners.port()) + "`",
+                   word + missing + " of `" + std::to_string(launch.world) + "` " +
+                   (count == 1 ? "has" : "have") + " not connected to port `" +
+                   std::to_string(listeners.port()) + "`",
         .hint =
             "look at the output of the missing processes; PIPER_MEET_SECONDS sets how long all wait",
         .notes = notes};

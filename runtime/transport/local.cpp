@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/dtypes.h"
+#include "runtime/transport/element_sums.h"
 
 namespace piper::runtime {
 namespace {
@@ -26,19 +27,6 @@ struct Channel {
   std::uint32_t part = 0;
   std::uint64_t done = 0;  // elements of `part` that have moved
 };
-
-template <typename T>
-void add(T* sum, const T* value, std::uint64_t count) {
-  for (std::uint64_t i = 0; i < count; ++i) sum[i] = sum[i] + value[i];
-}
-
-void add_to(std::uint32_t dtype, unsigned char* sum, const unsigned char* value,
-            std::uint64_t count) {
-  with_element(dtype, [&](auto zero) {
-    add(reinterpret_cast<decltype(zero)*>(sum), reinterpret_cast<const decltype(zero)*>(value),
-        count);
-  });
-}
 
 const char* disagreement_of(std::span<const Operation* const> members, const Operation& member) {
   const Operation& first = *members[0];
@@ -228,7 +216,7 @@ class LocalTransport final : public Transport {
     const std::uint64_t size = element_bytes(part.dtype);
     unsigned char* const to = out(owner, channel.part) + in_own(part, block, at) * size;
     if (part.flags & PIPER_ACCUMULATE) {
-      add_to(part.dtype, to, sum_, count);
+      add_elements(part.dtype, to, sum_, count);
     } else {
       std::memcpy(to, sum_, count * size);
     }
@@ -274,7 +262,7 @@ class LocalTransport final : public Transport {
         if (!std::exchange(any, true)) {
           std::memcpy(sum_, summand, n * size);
         } else {
-          add_to(dtype, sum_, summand, n);
+          add_elements(dtype, sum_, summand, n);
         }
       }
       give(first, n);

@@ -30,6 +30,10 @@ class RecordingTransport final : public Transport {
   void poll(Operation& operation) override { inner_->poll(operation); }
   bool moving(const Operation& operation) const override { return inner_->moving(operation); }
   bool moves_only_on_start() const override { return inner_->moves_only_on_start(); }
+  bool progress() override { return inner_->progress(); }
+  bool flushed() override { return inner_->flushed(); }
+  int descriptor() const override { return inner_->descriptor(); }
+  bool arm() override { return inner_->arm(); }
 
  private:
   struct Call {

@@ -33,6 +33,7 @@ struct Operation {
   OperationState state = OperationState::done;
   const char* error = nullptr;   // when failed: the disagreement, in static storage
   std::int64_t error_value = 0;  // shown with it: the other member's identity, or -1
+  bool carrier_failed = false;   // the error is that of the carrier, and no disagreement
 };
 
 /// The start of a part in the member's arena; `offset` is its `in` or `out`.
@@ -73,6 +74,18 @@ class Transport {
   /// True if an operation that waits for its peers can be left alone until one of theirs starts:
   /// all peers are in this process.
   virtual bool moves_only_on_start() const = 0;
+
+  // ---- messages of other processes
+  /// Takes and sends messages as far as they can move now; called before the polls of a scan. True
+  /// if any moved.
+  virtual bool progress() { return false; }
+  /// True if all messages of ended operations have left this process. Called after `progress`,
+  /// again and again, before a run ends.
+  virtual bool flushed() { return true; }
+  /// A descriptor that becomes readable when a message comes, for a thread that sleeps; -1: none.
+  virtual int descriptor() const { return -1; }
+  /// Call just before a sleep on the descriptor. False if messages have come: call `progress` first.
+  virtual bool arm() { return true; }
 };
 
 std::string_view comm_op_name(std::uint32_t op);

@@ -262,12 +262,13 @@ TEST(SeveralProcesses, NoProcessWaitsForADeadPeer) {
 }
 
 TEST(SeveralProcesses, RanksThatNobodyReachesAreRefused) {
-  with_ranks(1, [](std::uint32_t, std::unique_ptr<ProcessGroup> group, const Failure& apart) {
+  with_ranks(2, [](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& apart) {
     ASSERT_TRUE(group) << apart.message;
     HandJob job(2);
     add_pipeline(job);
     const PiperJob& whole = job.finish();
     PiperJob own = whole;
+    own.ranks += rank;
     own.num_ranks = 1;
     const auto refused = [](const PiperJob& job, std::shared_ptr<Transport> transport,
                             const Processes& processes) {
@@ -284,7 +285,7 @@ TEST(SeveralProcesses, RanksThatNobodyReachesAreRefused) {
     EXPECT_EQ(refused(own, nullptr, {group.get(), &whole}),
               "ranks of other processes cannot be reached by the local transport");
     EXPECT_EQ(refused(whole, between.transport(), {group.get(), &whole}),
-              "a process has one rank of all");
+              "a process has its share of all ranks");
     group->leave();
   });
 }

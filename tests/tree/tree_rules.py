@@ -60,6 +60,7 @@ LIBRARIES = {
     "NVRTC": (r"nvrtc\.h", ("runtime/", "backend/jit/")),
     "CUDA": (r"(cuda|cublas|cudnn|cupti|nvtx3|cub|thrust).*", ("runtime/",)),
     "NCCL": (r"nccl.*", ("runtime/",)),
+    "UCX": (r"uc[mpst]/.*", ("runtime/transport/",)),
     "MPI": (r"mpi(-ext)?\.h|openmpi/.*", ("runtime/",)),
     "GoogleTest": (r"g(test|mock)/.*", ("tests/",)),
     "Google Benchmark": (r"benchmark/.*", ("tests/",)),
