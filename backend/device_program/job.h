@@ -31,6 +31,9 @@ struct JobOptions {
   // A text about the libraries of matrix products; part of the programs' hashes, because results
   // depend on it.
   std::string products = {};
+  // The ranks that this process runs, consecutive ones: programs of other roles are not built, and
+  // have only tables.
+  std::uint64_t first_rank = 0, num_ranks = UINT64_MAX;
   // Number of steps; by default those of the train from `first_step` on.
   std::optional<std::uint64_t> steps = {};
 };

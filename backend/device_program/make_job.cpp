@@ -24,6 +24,7 @@ struct Phase {
   std::vector<const PiperProgram*> programs;  // per role
   std::vector<RankTables> ranks;
   std::vector<std::size_t> role_of_rank;
+  std::vector<bool> runs;  // per role: a rank of this process has it
   // On CUDA:
   std::vector<std::vector<cuda::BodyStep>> steps;  // per body
   std::deque<InterpretedEnqueue> walks;
@@ -65,24 +66,27 @@ struct Job::Parts {
 
 namespace {
 
-void add_rank_tables(const dag::Dag& dag, std::uint32_t first_id, std::uint32_t& end_id,
+void add_rank_tables(const dag::Dag& dag, const JobOptions& options, std::uint32_t& next_id,
                      Phase& phase) {
-  CommunicatorIds ids(dag, first_id);
-  end_id = ids.end();
+  CommunicatorIds ids(dag, next_id);
+  next_id = ids.end();
+  phase.runs.resize(phase.set.roles.size());
   for (std::uint64_t rank = 0; rank < dag.mesh.devices(); ++rank) {
     phase.role_of_rank.push_back(role_of(phase.set, coordinates_of(dag.mesh, rank)));
     phase.ranks.emplace_back(dag, phase.set.roles[phase.role_of_rank.back()], ids, rank);
+    if (rank - options.first_rank < options.num_ranks) phase.runs[phase.role_of_rank.back()] = true;
   }
 }
 
-void interpret(Phase& phase) {
-  for (const DeviceProgram& program : phase.set.roles)
-    phase.programs.push_back(&phase.interpreted.emplace_back(program, phase.set.bodies).tables());
+const PiperProgram* interpreted(Phase& phase, const DeviceProgram& program) {
+  return &phase.interpreted.emplace_back(program, phase.set.bodies).tables();
 }
 
 void add_sources(const Phase& phase, const cuda::KernelSet& kernels, Target target,
                  const char* prefix, LocId train, std::vector<ProgramSource>& sources) {
-  for (const DeviceProgram& program : phase.set.roles) {
+  for (std::size_t role = 0; role < phase.set.roles.size(); ++role) {
+    const DeviceProgram& program = phase.set.roles[role];
+    if (!phase.runs[role]) continue;
     if (target == Target::cpu) {
       sources.push_back({prefix + program.role, emit_program(program, phase.set.bodies), train});
     } else {
@@ -93,16 +97,20 @@ void add_sources(const Phase& phase, const cuda::KernelSet& kernels, Target targ
   }
 }
 
-/// The built program, or the interpreter of the same tables. On CUDA always the interpreter's
-/// tables, because no step computes on the host.
+/// The built program, or the interpreter of the same tables: also for roles that this process does
+/// not run, and on CUDA always, because no step computes on the host.
 void add_programs(Phase& phase, const cuda::KernelSet& kernels, Target target, bool generated,
                   const LoadedProgram*& loaded) {
-  if (target != Target::cpu || !generated) interpret(phase);
-  for (const DeviceProgram& program : phase.set.roles) {
-    if (target == Target::cpu) {
-      if (generated) phase.programs.push_back((loaded++)->program());
-    } else if (generated) {
+  for (std::size_t role = 0; role < phase.set.roles.size(); ++role) {
+    const DeviceProgram& program = phase.set.roles[role];
+    const bool built = generated && phase.runs[role];
+    phase.programs.push_back(target == Target::cpu && built ? (loaded++)->program()
+                                                            : interpreted(phase, program));
+    if (target == Target::cpu) continue;
+    if (built) {
       phase.enqueue.push_back((loaded++)->enqueue());
+    } else if (generated) {
+      phase.enqueue.push_back(nullptr);
     } else {
       phase.enqueue.push_back(
           &phase.walks.emplace_back(program, phase.set.bodies, kernels, phase.steps).table());
@@ -234,7 +242,7 @@ std::unique_ptr<Job> make_job(const dag::Dag& training, const dag::Dag* evaluati
     phase.set = make_programs(dag, options.target);
     for (DeviceProgram& role : phase.set.roles)
       role.hash = with_products(role.hash, options.products);
-    add_rank_tables(dag, next_id, next_id, phase);
+    add_rank_tables(dag, options, next_id, phase);
     if (options.target == Target::cpu) return;
     for (const KernelBody& body : phase.set.bodies)
       phase.steps.push_back(parts->kernels->add(body));

@@ -77,9 +77,10 @@ constexpr CommandRow kCommands[] = {
      "Compiles, builds and runs a train, shows its progress, and evaluates the held-out data at the end. With --out it keeps checkpoints, and\n"
      "--resume goes on from one. With --reference it runs three steps and compares them with the one-device step instead, in f64 and in the\n"
      "train's own type.",
-     "FILE is a .pipe file; NAME is needed when it has several trains. On several GPUs one process each, by torchrun, mpirun, srun, or by hand:\n"
-     "  torchrun --nproc-per-node 4 --no-python piper train FILE --device cuda\n"
-     "  RANK=0 WORLD_SIZE=4 LOCAL_RANK=0 MASTER_ADDR=node1 MASTER_PORT=29500 piper train FILE --device cuda\n"},
+     "FILE is a .pipe file; NAME is needed when it has several trains. In several processes, by -n, torchrun, mpirun, srun, or by hand:\n"
+     "  piper train FILE -n 4\n"
+     "  torchrun --nproc-per-node 4 --no-python piper train FILE\n"
+     "  RANK=0 WORLD_SIZE=4 LOCAL_RANK=0 MASTER_ADDR=node1 MASTER_PORT=29500 piper train FILE\n"},
     {Command::sample, "sample", "piper sample FILE [NAME] --from RUN --prompt TEXT", 1, 2,
      "write a text with a language model, from a checkpoint or from first values",
      "Writes the prompt and the tokens that the model of a train draws after it, one by one, on one CPU, whatever the mesh and the schedule of the\n"
@@ -193,8 +194,10 @@ constexpr OptionRow kOptions[] = {
     {"--bodies", "", "", "in dag as text: the operations of bodies, too", bit(Command::show)},
     {"--print-after", "PASS", "",
      "print the training DAG to standard error after a pass, or after every one: all", kOnInput},
-    {"-n", "RANKS", "the mesh's size", "number of ranks; it must be the mesh's size",
+    {"-n", "PROCESSES", "1",
+     "start so many processes here, each with its share of the ranks, and end all when one dies",
      bit(Command::train)},
+    {"--dry-run", "", "", "print which rank gets what, and start nothing", bit(Command::train)},
     {"--device", "DEVICE", "the train's, else cpu",
      "the platform of the ranks: cpu, or cuda: all on one GPU, or with a launcher one GPU each",
      bit(Command::train) | bit(Command::build)},
@@ -204,8 +207,8 @@ constexpr OptionRow kOptions[] = {
     {"--device", "DEVICE", "the train's, else cpu",
      "of show program, memory, dag and timeline: cpu, or cuda, its launches, library calls and NCCL calls",
      bit(Command::show)},
-    {"--transport", "NAME", "local", "how ranks communicate: local, as threads of this process",
-     bit(Command::train)},
+    {"--transport", "NAME", "by the processes",
+     "local: all ranks are threads of this process, also under a launcher", bit(Command::train)},
     {"--steps", "N", "the train's",
      "number of steps; 0 keeps the first values in a checkpoint and evaluates them",
      bit(Command::train)},
@@ -384,6 +387,8 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     arguments.reference = true;
   } else if (name == "--interpret") {
     arguments.interpret = true;
+  } else if (name == "--dry-run") {
+    arguments.dry_run = true;
   } else if (name == "--check") {
     arguments.check = true;
   } else if (name == "--stdio") {
@@ -393,7 +398,7 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
   } else {
     const auto count = parse_count(value);
     if (!count) return "`" + name + " " + value + "` is no whole number";
-    if (name == "-n") arguments.ranks = count;
+    if (name == "-n") arguments.processes = count;
     if (name == "--steps") arguments.steps = count;
     if (name == "--tokens") arguments.tokens = count;
     if (name == "--seed") arguments.seed = count;
@@ -450,6 +455,9 @@ std::string wrong_use(const CommandRow& command, const Arguments& arguments) {
     return "`--trace` and `--profile` record a step: leave out `--steps 0`";
   if (!arguments.only.empty() && arguments.resume.empty())
     return "`--only` says what is taken from a checkpoint: write `--resume DIR`, too";
+  if (arguments.processes == 0) return "`-n 0` starts no process: write a number from 1 up";
+  if (arguments.processes.value_or(1) > 1 && !arguments.transport.empty())
+    return "`-n` starts processes, and `--transport local` is for one: leave one out";
   if (arguments.reference && !arguments.resume.empty())
     return "`--resume` is of a training run: leave out `--reference`";
   if (arguments.reference && !arguments.trace.empty())
@@ -536,6 +544,7 @@ std::span<const CommandRow> command_rows() { return kCommands; }
 std::span<const OptionRow> option_rows() { return kOptions; }
 
 bool parse_arguments(std::span<const std::string> words, Arguments& arguments, std::string& error) {
+  arguments.words.assign(words.begin(), words.end());
   if (words.empty()) return true;
   if (words[0] == "--help" || words[0] == "-h") {
     arguments.help = true;

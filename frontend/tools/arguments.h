@@ -36,6 +36,7 @@ enum class Command : std::uint8_t {
 
 struct Arguments {
   Command command = Command::help;
+  std::vector<std::string> words;          // all of the command line
   std::vector<std::string> positional;     // after the command
   std::vector<lower::Override> overrides;  // -D name=value, in order
   std::string format;                      // --format; empty: the command's own
@@ -47,8 +48,8 @@ struct Arguments {
   std::string stages;                            // --stages: `cost` or `equal`
   std::string print_after;                       // --print-after
   std::string device;                            // --device; empty: that of each train
-  std::string transport = "local";               // --transport
-  std::optional<std::uint64_t> ranks;            // -n
+  std::string transport;                         // --transport; empty: by the processes
+  std::optional<std::uint64_t> processes;        // -n
   std::optional<std::uint64_t> steps;            // --steps
   std::optional<std::uint64_t> threads;          // --threads
   std::string out_folder;                        // --out
@@ -64,6 +65,7 @@ struct Arguments {
   bool bodies = false;                           // --bodies
   bool reference = false;                        // --reference
   bool interpret = false;                        // --interpret
+  bool dry_run = false;                          // --dry-run
   bool check = false;                            // --check
   bool help = false;                             // --help
   bool version = false;                          // --version

@@ -126,15 +126,11 @@ class ThisMachine final : public CudaMachine {
 
 }  // namespace
 
-std::unique_ptr<CudaDevice> open_cuda(Session& session, runtime::ProcessGroup* group) {
+std::unique_ptr<CudaDevice> open_cuda(Session& session, RunProcesses& processes) {
   auto device = std::make_unique<CudaDevice>();
+  runtime::ProcessGroup* const group = processes.group.get();
+  device->processes = &processes;
   device->group = group;
-  const Arguments& arguments = session.arguments();
-  device->asked = arguments.reference ? "--reference"
-                  : !arguments.trace.empty() || !arguments.profile.empty()
-                      ? "--trace or --profile"
-                      : "neither --reference nor --trace nor --profile";
-  device->checkpoints = arguments.out_folder.empty() ? "none, without --out" : "in a folder";
   device->machine = session.console().cuda;
   if (device->machine == nullptr) {
     device->own = std::make_unique<ThisMachine>(session.console().environment);
@@ -160,38 +156,9 @@ std::unique_ptr<CudaDevice> open_cuda(Session& session, runtime::ProcessGroup* g
 
 namespace {
 
-/// Facts that have to be equal in all processes, each with a name for the message. `own`: the job
-/// as this process of `device` runs it.
-std::vector<std::pair<std::string, std::string>> facts_of(const PiperJob& job, const PiperJob& own,
-                                                          const CudaDevice& device) {
-  std::string programs, held_out;
-  for (std::uint32_t r = 0; r < job.num_ranks; ++r) {
-    programs += std::string(job.ranks[r].program->hash) + "\n";
-    if (job.ranks[r].evaluation != nullptr)
-      held_out += std::string(job.ranks[r].evaluation->hash) + "\n";
-  }
-  const auto short_digest = [](const std::string& text) {
-    return text.empty() ? "none" : backend::digest(text).substr(0, 12);
-  };
-  return {{"options", device.asked},
-          {"checkpoints", device.checkpoints},
-          {"initial weights", device.weights.empty() ? "none" : device.weights},
-          {"programs", short_digest(programs)},
-          {"programs for held-out data", short_digest(held_out)},
-          {"first step", std::to_string(own.first_step)},
-          {"steps", std::to_string(own.steps)},
-          {"steps between evaluations", std::to_string(job.evaluate_every)},
-          {"steps between checkpoints", std::to_string(job.checkpoint_every)},
-          {"evaluations before checkpoints", job.checkpoint_best != 0 ? "all" : "none"},
-          {"norm of skipped steps",
-           job.optimizer.skips != 0 ? std::to_string(job.optimizer.skip_above) : "none"},
-          {"order of samples", job.data.sampling == PIPER_EPOCH ? "epoch" : "replacement"},
-          {"seed", std::to_string(job.seed)}};
-}
-
 /// The same without a word to the other processes.
-std::unique_ptr<runtime::Executor> make_own_executor(CudaDevice& device, const backend::Job& job,
-                                                     PiperJob& tables,
+std::unique_ptr<runtime::Executor> make_own_executor(const Session& session, CudaDevice& device,
+                                                     const backend::Job& job, PiperJob& tables,
                                                      const runtime::ExecutorOptions& options,
                                                      Failure& failure) {
   if (!device.driver && !(device.driver = device.machine->open(device.gpu(), failure)))
@@ -202,7 +169,7 @@ std::unique_ptr<runtime::Executor> make_own_executor(CudaDevice& device, const b
   runtime::Processes processes;
   std::size_t first = 0;
   if (device.group != nullptr) {
-    if (auto differs = device.group->agree(facts_of(job.tables(), tables, device))) {
+    if (auto differs = agree_on_job(session, *device.processes, job.tables(), tables)) {
       failure = std::move(*differs);
       return nullptr;
     }
@@ -224,11 +191,11 @@ std::unique_ptr<runtime::Executor> make_own_executor(CudaDevice& device, const b
 
 }  // namespace
 
-std::unique_ptr<runtime::Executor> make_cuda_executor(CudaDevice& device, const backend::Job& job,
-                                                      PiperJob& tables,
+std::unique_ptr<runtime::Executor> make_cuda_executor(const Session& session, CudaDevice& device,
+                                                      const backend::Job& job, PiperJob& tables,
                                                       const runtime::ExecutorOptions& options,
                                                       Failure& failure) {
-  auto made = make_own_executor(device, job, tables, options, failure);
+  auto made = make_own_executor(session, device, job, tables, options, failure);
   // Processes that wait for this one get the reason of its failure.
   if (!made && device.group != nullptr && !(options.stopped && options.stopped()))
     device.group->fail(failure);

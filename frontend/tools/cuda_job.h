@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/device_program/job.h"
+#include "frontend/tools/run_processes.h"
 #include "frontend/tools/session.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/nccl.h"
@@ -36,13 +37,8 @@ struct CudaDevice {
   // Until an executor has it; the next one opens another.
   std::unique_ptr<runtime::cuda::Driver> driver;
   std::string name;
-  // Options of the command line that all processes share.
-  std::string asked = {};
-  // Whether a process writes its part of checkpoints: all or none.
-  std::string checkpoints = {};
-  // The fingerprint of the initial weights, which all processes read; empty without any.
-  std::string weights = {};
-  runtime::ProcessGroup* group = nullptr;  // null: all ranks run on this GPU
+  RunProcesses* processes = nullptr;       // of the run
+  runtime::ProcessGroup* group = nullptr;  // theirs; null: all ranks run on this GPU
   // With a group, until an executor has it; the next one opens it again.
   std::unique_ptr<runtime::cuda::Nccl> nccl;
 
@@ -53,14 +49,14 @@ struct CudaDevice {
 };
 
 /// Called before compilation, so that missing parts are reported at once, also to the other
-/// processes. Null after a diagnostic. The group must outlive the device.
-std::unique_ptr<CudaDevice> open_cuda(Session& session, runtime::ProcessGroup* group);
+/// processes. Null after a diagnostic. The processes must outlive the device.
+std::unique_ptr<CudaDevice> open_cuda(Session& session, RunProcesses& processes);
 
 /// The executor of a job for CUDA, or null with the reason in `failure`; null without one when
 /// stopped. `tables`: those of the job; one of several processes keeps only its rank there, and
 /// fails unless the others have compiled the same.
-std::unique_ptr<runtime::Executor> make_cuda_executor(CudaDevice& device, const backend::Job& job,
-                                                      PiperJob& tables,
+std::unique_ptr<runtime::Executor> make_cuda_executor(const Session& session, CudaDevice& device,
+                                                      const backend::Job& job, PiperJob& tables,
                                                       const runtime::ExecutorOptions& options,
                                                       runtime::Failure& failure);
 

@@ -6,6 +6,7 @@
 #include "frontend/pictures/timeline_page.h"
 #include "frontend/source/write_file.h"
 #include "frontend/tools/commands.h"
+#include "frontend/tools/dry_run.h"
 #include "frontend/tools/measured_timeline.h"
 #include "frontend/tools/out_folder.h"
 #include "frontend/tools/profile.h"
@@ -44,7 +45,8 @@ std::string largest_arena(const dag::Dag& dag) {
   return bytes_text(passes::peak_memory(dag).bytes);
 }
 
-void print_start(std::ostream& words, const Session::Subject& subject, const TrainJob& made) {
+void print_start(std::ostream& words, const Session::Subject& subject, const TrainJob& made,
+                 const RunProcesses& processes) {
   const dag::Dag& dag = made.training;
   double parameters = 0;
   for (const tensor::Type& type : dag.param_types)
@@ -54,7 +56,12 @@ void print_start(std::ostream& words, const Session::Subject& subject, const Tra
         << counted(dag.mesh.devices(), "device") << ", " << counted(dag.plan->roles.size(), "role")
         << ", arena " << largest_arena(dag) << " at most, "
         << (made.job->generated() ? "generated code" : "interpreted")
-        << (made.device.empty() ? "" : ", on " + made.device) << "\n";
+        << (made.device.empty() ? "" : ", on " + made.device);
+  // On GPUs the device says so.
+  if (processes.group != nullptr && made.device.empty())
+    words << ", in " << counted(processes.group->launch().world, "process", "processes")
+          << " over UCX";
+  words << "\n";
   if (!made.device.empty()) words << backend::cuda::own_attention_text(made.job->training().bodies);
   words.flush();
 }
@@ -267,12 +274,13 @@ void report_missing_folder(Session& session, const directive::Settings& settings
 }
 
 int run_steps(Session& session, Session::Subject& subject, const runtime::Options& runtime_options,
-              CudaDevice* cuda, const Resumed* resumed) {
+              RunProcesses& processes, CudaDevice* cuda, const Resumed* resumed) {
   Console& console = session.console();
   runtime::TrainResult result;
   std::optional<runtime::Interrupt> interrupt(std::in_place);
-  const auto made = make_train_job(session, subject, true, runtime_options,
-                                   session.arguments().out_folder, &*interrupt, cuda, resumed);
+  const auto made =
+      make_train_job(session, subject, true, runtime_options, session.arguments().out_folder,
+                     &*interrupt, cuda, resumed, &processes);
   if (!made && (!interrupt->requested() || session.sink().has_errors())) return session.finish();
   if (!made) {
     result.ended = runtime::Ended::stopped;
@@ -280,18 +288,18 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
   }
   const Start start{resumed, made->tables.first_step + 1};
   // The first of several processes keeps and prints the results.
-  const bool prints = cuda == nullptr || cuda->rank() == 0;
+  const bool prints = processes.first();
   report_missing_folder(session, subject.lowered.strategy.settings);
   session.show_warnings();
   std::optional<runtime::IgnoreBrokenPipes> pipes(std::in_place);
   const LocId train = made->training.settings.loc;
   if (prints && !prepare_folder(session, resumed, made->tables, train)) return session.finish();
   // The others may write a checkpoint into the folder at once.
-  if (cuda != nullptr && cuda->group != nullptr && !cuda->group->any(false)) {
-    report_failure(session, cuda->group->failure().value(), train);
+  if (processes.group != nullptr && !processes.group->any(false)) {
+    report_failure(session, processes.group->failure().value(), train);
     return session.finish();
   }
-  if (prints) print_start(session.words(), subject, *made);
+  if (prints) print_start(session.words(), subject, *made, processes);
   if (prints && made->weights)
     session.words() << runtime::report_text(*made->weights) << std::flush;
   if (prints && resumed != nullptr)
@@ -327,7 +335,7 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
     report_failure(session, *result.failure, made->training.settings.loc);
     return session.finish();
   }
-  if (cuda != nullptr && cuda->group != nullptr) cuda->group->leave();
+  if (processes.group != nullptr) processes.group->leave();
   for (const runtime::Failure& warning : made->executor->warnings())
     report_failure(session, warning, made->training.settings.loc);
   if (!prints) {
@@ -369,27 +377,36 @@ int run_train(Console& console, const Arguments& given) {
   if (!subject) return session.finish();
   const bool on_cuda = subject->lowered.strategy.settings.device == directive::Platform::cuda;
   const std::uint64_t devices = subject->lowered.strategy.mesh.devices();
-  if (arguments.ranks && *arguments.ranks != devices) {
+  if (arguments.processes && *arguments.processes > devices) {
     session.sink()
         .report(Code::wrong_number_of_ranks, subject->lowered.strategy.mesh.loc,
-                "`-n {}` does not fit the mesh, which has {}", *arguments.ranks,
-                counted(devices, "device"))
-        .hint("write `-n {}` or leave it out", devices);
+                "`-n {}` starts more processes than the mesh has devices: {}", *arguments.processes,
+                devices)
+        .hint("write `-n {}` at most", devices);
     return session.finish();
+  }
+  bool failed = false;
+  const auto launch = launch_of_run(session, *subject, failed);
+  if (failed) return session.finish();
+  if (arguments.dry_run) return print_dry_run(session, *subject, launch);
+  if (!launch) {
+    if (const auto code = start_processes(session, *subject)) return *code;
   }
   const auto options = runtime_options(session);
   if (!options) return session.finish();
-  RunProcesses processes;
-  if (on_cuda) {
-    processes = join_processes(session, *subject, *options);
-  } else {
-    report_lone_processes(session);
-  }
+  RunProcesses processes = join_processes(session, *subject, *options);
   if (processes.failed || !texts_are_ready(session, *subject)) return session.finish();
-  const auto cuda = on_cuda ? open_cuda(session, processes.group.get()) : nullptr;
+  if (processes.group != nullptr && arguments.reference && !on_cuda) {
+    session.sink()
+        .report(Code::bad_launch, SourceRange(),
+                "`--reference` compares the ranks of one process with one device")
+        .hint("write `--transport local`, or start one process: several have the same bits");
+    return session.finish();
+  }
+  const auto cuda = on_cuda ? open_cuda(session, processes) : nullptr;
   if (on_cuda && !cuda) return session.finish();
   OutFolder folder;
-  if (cuda != nullptr && cuda->rank() != 0) {
+  if (!processes.first()) {
     if (!arguments.out_folder.empty() && !session.make_folder(arguments.out_folder))
       return session.finish();
   } else if (!folder.hold(session)) {
@@ -399,12 +416,12 @@ int run_train(Console& console, const Arguments& given) {
   if (found && !(resumed = open_resumed(session, *found))) return session.finish();
   // Told before minutes of training, not after them.
   for (const std::string& path : {arguments.trace, arguments.profile}) {
-    if (!path.empty() && (cuda == nullptr || cuda->rank() == 0) && !session.check_writable(path))
+    if (!path.empty() && processes.first() && !session.check_writable(path))
       return session.finish();
   }
-  return arguments.reference
-             ? compare_with_one_device(session, *subject, *options, cuda.get())
-             : run_steps(session, *subject, *options, cuda.get(), resumed ? &*resumed : nullptr);
+  return arguments.reference ? compare_with_one_device(session, *subject, *options, cuda.get())
+                             : run_steps(session, *subject, *options, processes, cuda.get(),
+                                         resumed ? &*resumed : nullptr);
 }
 
 }  // namespace piper::tools

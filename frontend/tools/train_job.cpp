@@ -220,7 +220,9 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
                                          bool with_held_out, const runtime::Options& options,
                                          const std::string& out_folder,
                                          const runtime::Interrupt* interrupt, CudaDevice* cuda,
-                                         const Resumed* resumed) {
+                                         const Resumed* resumed, RunProcesses* given) {
+  RunProcesses alone;
+  RunProcesses& processes = cuda != nullptr ? *cuda->processes : given != nullptr ? *given : alone;
   const auto stopped = [&] { return interrupt != nullptr && interrupt->requested(); };
   directive::Settings& settings = subject.lowered.strategy.settings;
   settings.device = cuda == nullptr ? directive::Platform::cpu : directive::Platform::cuda;
@@ -249,6 +251,10 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
         ", threads: " + std::to_string(options.threads);
   job_options.jit = jit_options(session.console().environment);
   if (interrupt != nullptr) job_options.jit.stop = interrupt->file();
+  const runtime::ProcessRanks ranks =
+      processes.ranks(static_cast<std::uint32_t>(made->training.mesh.devices()));
+  job_options.first_rank = ranks.first;
+  job_options.num_ranks = ranks.count;
   made->job = backend::make_job(made->training, made->evaluation ? &*made->evaluation : nullptr,
                                 job_options, session.sink());
   if (!made->job) return nullptr;
@@ -260,9 +266,8 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
       !session.arguments().trace.empty() || !session.arguments().profile.empty();
   executor_options.stopped = stopped;
   runtime::Failure failure;
-  const bool first = cuda == nullptr || cuda->rank() == 0;  // of the processes
-  if (auto found =
-          out_folder.empty() || !first ? std::nullopt : runtime::remove_flights(out_folder)) {
+  if (auto found = out_folder.empty() || !processes.first() ? std::nullopt
+                                                            : runtime::remove_flights(out_folder)) {
     report_failure(session, *found, subject.lowered.strategy.settings.loc);
     return nullptr;
   }
@@ -271,35 +276,34 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
   if (resumed == nullptr && settings.init) {
     weights = open_weights(shapes_of(made->training), *settings.init, failure);
     if (!weights) {
-      if (cuda != nullptr && cuda->group != nullptr) cuda->group->fail(failure);
+      processes.fail(failure);
       report_failure(session, failure, settings.init->path_loc);
       return nullptr;
     }
     made->weights = weights->report;
   }
-  if (cuda != nullptr) cuda->weights = weights_identity(weights);
+  processes.weights = weights_identity(weights);
   executor_options.first_values =
       resumed == nullptr && (!weights || !weights->report.missing.empty());
   if (resumed != nullptr) start_from(*resumed, made->tables, session.arguments().steps);
-  made->executor =
-      cuda != nullptr
-          ? make_cuda_executor(*cuda, *made->job, made->tables, executor_options, failure)
-          : runtime::Executor::create(made->tables, runtime::make_cpu_device(), executor_options,
-                                      failure);
+  made->executor = cuda != nullptr ? make_cuda_executor(session, *cuda, *made->job, made->tables,
+                                                        executor_options, failure)
+                                   : make_cpu_executor(session, processes, made->job->tables(),
+                                                       made->tables, executor_options, failure);
   LocId where = settings.loc;
   if (made->executor) {
-    const bool alone = cuda == nullptr || cuda->group == nullptr;
+    const bool by_itself = processes.group == nullptr;
     std::optional<runtime::Failure> refused;
     if (resumed != nullptr) refused = take_state(*resumed, *made->executor);
     if (weights) {
       // Several processes stop together, at a step.
       refused = take_weights(*weights, made->executor->state_memory(),
-                             alone ? std::function<bool()>(stopped) : nullptr);
-      if (!refused && alone && stopped()) return nullptr;
+                             by_itself ? std::function<bool()>(stopped) : nullptr);
+      if (!refused && by_itself && stopped()) return nullptr;
       where = settings.init->path_loc;
     }
     if (!refused) return made;
-    if (!alone) cuda->group->fail(*refused);
+    processes.fail(*refused);
     failure = *refused;
   }
   if (!stopped()) report_failure(session, failure, where);

@@ -40,14 +40,15 @@ bool texts_are_ready(Session& session, const Session::Subject& subject);
 
 /// Compiles, verifies, builds and loads; flight records go to the folder (empty: none), in place of
 /// those of an earlier run. Nothing, and a diagnostic, when something fails; nothing after an
-/// interrupt (null: none). `cuda`: where it runs; null: on the CPU. `resumed`: the checkpoint from
-/// which it goes on; null: it begins with first values.
+/// interrupt (null: none). `cuda`: where it runs; null: on the CPU, in `processes` (null: in this
+/// one). `resumed`: the checkpoint from which it goes on; null: it begins with first values.
 std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject,
                                          bool with_held_out, const runtime::Options& options,
                                          const std::string& out_folder,
                                          const runtime::Interrupt* interrupt,
                                          CudaDevice* cuda = nullptr,
-                                         const Resumed* resumed = nullptr);
+                                         const Resumed* resumed = nullptr,
+                                         RunProcesses* processes = nullptr);
 
 /// The bytes or tokens of a sample of `bytes(...)` or `tokens(...)`.
 std::uint64_t window_of(Session& session, const directive::Data& data);

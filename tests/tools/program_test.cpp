@@ -422,7 +422,8 @@ TEST(Examples, AllAreClean) {
 TEST(Examples, SmallOnesTrain) {
   for (const char* file :
        {"examples/mlp/mlp.pipe", "examples/two_towers/two_towers.pipe", "examples/tied/tied.pipe",
-        "examples/points/points.pipe", "examples/zero/zero.pipe", "examples/memory/memory.pipe"}) {
+        "examples/points/points.pipe", "examples/zero/zero.pipe", "examples/memory/memory.pipe",
+        "examples/cluster/cluster.pipe"}) {
     const ToolResult run = run_tool({"train", file, "--steps", "2", "--interpret"});
     EXPECT_EQ(run.exit_code, 0) << file << ": " << run.err;
     EXPECT_THAT(run.out, HasSubstr("2 steps in ")) << file;
