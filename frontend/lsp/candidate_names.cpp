@@ -21,6 +21,7 @@ bool is_special(TypeKind kind) {
     case TypeKind::rate:
     case TypeKind::every:
     case TypeKind::sampling:
+    case TypeKind::objective:
     case TypeKind::token_type:
     case TypeKind::weights:
     case TypeKind::fallback:

@@ -41,6 +41,7 @@ Type parse_type(std::string_view text) {
       {"measure", TypeKind::measure},
       {"names", TypeKind::names},
       {"number", TypeKind::number},
+      {"objective", TypeKind::objective},
       {"op", TypeKind::op},
       {"optimizer", TypeKind::optimizer},
       {"order", TypeKind::order},

@@ -66,6 +66,7 @@ std::string_view words_of(Type type) {
   if (type.list) return {};
   switch (type.kind) {
     case TypeKind::sampling: return "write `epoch` or `replacement`";
+    case TypeKind::objective: return "write `span` or `makespan`";
     case TypeKind::token_type: return "write `u8`, `u16`, `u32` or `i32`";
     case TypeKind::decay:
       return "write `decay: matrices` for the weights that a product or a lookup reads, or `decay: all`";

@@ -32,6 +32,7 @@ std::string_view type_name(Type type) {
       {"rate", "[rate]"},
       {"every", "[every]"},
       {"sampling", "[sampling]"},
+      {"objective", "[objective]"},
       {"token type", "[token type]"},
       {"weights", "[weights]"},
       {"fallback", "[fallback]"},

@@ -39,6 +39,7 @@ enum class TypeKind : std::uint8_t {
   rate,         // `cosine(3e-4, warmup: 20)`; numbers convert to it
   every,        // `every(100, keep: 3)`
   sampling,     // `epoch`
+  objective,    // `span`
   token_type,   // `u16`
   weights,      // `weights("model.safetensors")`
   fallback,     // `init`, as the value of `missing`

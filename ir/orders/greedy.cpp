@@ -10,8 +10,6 @@
 
 namespace piper::orders {
 
-using directive::OrderOp;
-
 namespace {
 
 /// The passes of an instance and part, as positions in tables.
@@ -27,7 +25,7 @@ class ListSchedule {
       : work_(work),
         rule_(rule),
         parts_(work.part.extent),
-        share_(static_cast<double>(work.ranks.size()) / work.part.extent),
+        share_(work.share()),
         ranks_(work.ranks.size()) {
     for (const Pass pass : rule.preference) preference_.push_back(work_of(pass));
     seconds_[kForward] = rule.f;
@@ -66,17 +64,13 @@ class ListSchedule {
     }
   }
 
-  OrderTree tree(LocId loc) const {
-    OrderTree tree;
-    tree.loc = loc;
-    for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
-      RankTree& out = tree.ranks.emplace_back();
-      out.devices = work_.ranks[rank];
-      out.loc = loc;
-      for (const auto& [work, piece] : ranks_[rank].order)
-        out.steps.push_back(step(tree, work, piece, loc));
+  OperationLists lists() const {
+    OperationLists lists;
+    for (const Rank& rank : ranks_) {
+      auto& list = lists.emplace_back();
+      for (const auto& [work, piece] : rank.order) list.push_back({pass_of(work), piece});
     }
-    return tree;
+    return lists;
   }
 
  private:
@@ -200,25 +194,11 @@ class ListSchedule {
     }
   }
 
-  StepTree step(OrderTree& tree, Work work, std::uint32_t piece, LocId loc) const {
-    OrderOp op;
-    op.pass = work == kForward       ? Pass::F
-              : work == kWeights     ? Pass::BW
-              : rule_.split_backward ? Pass::BI
-                                     : Pass::B;
-    op.loc = loc;
-    op.first_coordinate = static_cast<std::uint32_t>(tree.coordinates.size());
-    op.num_coordinates = static_cast<std::uint32_t>(work_.dims.size() + 1);
-    tree.coordinates.push_back({work_.part.name, piece % parts_, false, loc, false});
-    std::uint32_t instance = piece / parts_;
-    for (const directive::NamedExtent& dim : work_.dims) {
-      tree.coordinates.push_back({dim.name, instance % dim.extent, false, loc, false});
-      instance /= dim.extent;
-    }
-    StepTree step;
-    step.loc = loc;
-    step.ops.push_back(op);
-    return step;
+  Pass pass_of(Work work) const {
+    return work == kForward       ? Pass::F
+           : work == kWeights     ? Pass::BW
+           : rule_.split_backward ? Pass::BI
+                                  : Pass::B;
   }
 
   const PlacedParts& work_;
@@ -237,7 +217,7 @@ class ListSchedule {
 
 }  // namespace
 
-GreedyOrder greedy(const PlacedParts& work, const GreedyRule& rule, LocId loc) {
+GreedyOrder greedy(const PlacedParts& work, const GreedyRule& rule) {
   GreedyOrder result;
   ListSchedule schedule(work, rule);
   if (const auto [demand, rank] = schedule.largest_demand();
@@ -247,7 +227,7 @@ GreedyOrder greedy(const PlacedParts& work, const GreedyRule& rule, LocId loc) {
     return result;
   }
   schedule.run();
-  result.tree = schedule.tree(loc);
+  result.lists = schedule.lists();
   return result;
 }
 

@@ -4,24 +4,11 @@
 //   greedy(2 parts on 2 ranks, 2 microbatches; B before F)   ->   F0 F1 B0 B1 | F0 B0 F1 B1
 
 #include <array>
-#include <string>
+#include <optional>
 
-#include "ir/orders/order_value.h"
+#include "ir/orders/placed_parts.h"
 
 namespace piper::orders {
-
-/// The work to order. Parts of one instance depend on each other in ascending order.
-struct PlacedParts {
-  directive::NamedExtent part;               // `stage: 4`
-  std::vector<directive::NamedExtent> dims;  // of splits; none: one instance
-  std::vector<DeviceSetId> ranks;            // disjoint
-  /// By instance, then part: the rank. Instances are numbered with the first dimension fastest.
-  std::vector<std::uint32_t> rank_of;
-
-  std::uint32_t instances() const {
-    return static_cast<std::uint32_t>(rank_of.size() / part.extent);
-  }
-};
 
 struct GreedyRule {
   /// `F`, `B` and `BW`, the most urgent first; `B` means `BI` if backwards are split.
@@ -33,7 +20,7 @@ struct GreedyRule {
 };
 
 struct GreedyOrder {
-  OrderTree tree;
+  OperationLists lists;
   /// Set if no order keeps the cap: the smallest cap that works. `largest` is a rank that needs it.
   std::optional<double> min_cap;
   DeviceSetId largest;
@@ -43,6 +30,6 @@ struct GreedyOrder {
 /// lowest instance, then of the deepest part. With a cap, a rank admits instances in their order,
 /// as long as all activations that an instance will need there fit beside those of the ones
 /// admitted before; so the order keeps the cap and cannot deadlock.
-GreedyOrder greedy(const PlacedParts& work, const GreedyRule& rule, LocId loc);
+GreedyOrder greedy(const PlacedParts& work, const GreedyRule& rule);
 
 }  // namespace piper::orders

@@ -222,5 +222,33 @@ TEST(LibraryFormulas, MegatronsTable) {
   }
 }
 
+TEST(LibraryFormulas, SearchedLine) {
+  for (int p = 2; p <= 5; ++p) {
+    for (int cap = p; cap <= 2 * p; ++cap) {
+      for (const int m : {2 * p, 3 * p}) {
+        const Timeline timeline = timeline_of("zb_auto", with(p, m, {{"cap", cap}}));
+        EXPECT_NEAR(timeline.span - 3 * m, std::max(0, 2 * p - 1 - cap), kExact)
+            << p << " " << m << " " << cap;
+        EXPECT_LE(largest_peak(timeline), cap + kExact);
+      }
+    }
+  }
+}
+
+/// The searched order has no longer span than a published one with the same peak.
+TEST(LibraryFormulas, SearchedV) {
+  for (int p = 2; p <= 6; ++p) {
+    for (const char* published : {"v_min", "v_half", "zbv"}) {
+      const int m = 2 * p + 1;
+      const Timeline other = timeline_of(published, sizes(p, m));
+      std::vector<lower::Override> given = sizes(p, m);
+      given.push_back({"cap", std::to_string(largest_peak(other))});
+      const Timeline timeline = timeline_of("v_auto", given);
+      EXPECT_LE(timeline.span, other.span + kExact) << published << " " << p;
+      EXPECT_LE(largest_peak(timeline), largest_peak(other) + kExact) << published << " " << p;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace piper::service

@@ -46,6 +46,8 @@ TEST(LibraryNames, TheFieldsNamesAreFound) {
       {"V-Min", "v_min"},
       {"VHalf", "v_half"},
       {"V-1F1B", "v_1f1b"},
+      {"ZB-2p", "zb_auto"},
+      {"V-auto", "v_auto"},
       {"Hanayo", "hanayo"},
       {"GEMS", "gems"},
       {"fsdp", "zero"},

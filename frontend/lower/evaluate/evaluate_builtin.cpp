@@ -253,6 +253,7 @@ Value Evaluator::eval_builtin(const ast::CallExpr& expr, Frame& frame) {
     case Builtin::greedy:
     case Builtin::only:
     case Builtin::postpone:
+    case Builtin::search:
     case Builtin::squeeze:
     case Builtin::swap: return eval_order_call(id, expr, frame);
     case Builtin::number_max: return call.largest();
@@ -283,6 +284,8 @@ Value Evaluator::eval_builtin_value(Builtin id) {
     case Builtin::cuda: return Value(directive::Platform::cuda);
     case Builtin::epoch: return Value(directive::Sampling::epoch);
     case Builtin::replacement: return Value(directive::Sampling::replacement);
+    case Builtin::span: return Value(orders::Objective::span);
+    case Builtin::makespan: return Value(orders::Objective::makespan);
     case Builtin::u8: return Value(directive::TokenType::u8);
     case Builtin::u16: return Value(directive::TokenType::u16);
     case Builtin::u32: return Value(directive::TokenType::u32);

@@ -1,4 +1,4 @@
-// Transforms of orders, and `greedy` (grammar/README.md section 7, item 10): arguments and
+// Transforms of orders, `greedy` and `search` (grammar/README.md section 7, item 10): arguments and
 // diagnostics. ir/orders has the transforms.
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include "ir/orders/only.h"
 #include "ir/orders/postpone.h"
 #include "ir/orders/rearrange.h"
+#include "ir/orders/search/search.h"
 #include "ir/orders/squeeze.h"
 
 namespace piper::lower {
@@ -35,7 +36,11 @@ std::string amount_text(double amount) {
 class OrderCall {
  public:
   OrderCall(Evaluator& evaluator, Builtin id, const ast::CallExpr& expr, Frame& frame)
-      : evaluator_(evaluator), expr_(expr), frame_(frame), name_(sema::signature(id).name) {}
+      : evaluator_(evaluator),
+        id_(id),
+        expr_(expr),
+        frame_(frame),
+        name_(sema::signature(id).name) {}
 
   Value greedy() {
     orders::GreedyRule rule;
@@ -48,16 +53,45 @@ class OrderCall {
     rule.comm = seconds(6).value_or(0);
     if (failed()) return {};
     if (evaluator_.schedule == nullptr) return misplaced();
-    const auto work = evaluator_.schedule->placed_parts(expr_, frame_);
+    const auto work = evaluator_.schedule->placed_parts(expr_, name_, frame_);
     if (!work) return {};
-    orders::GreedyOrder list = orders::greedy(*work, rule, evaluator_.here(expr_.range, frame_));
-    if (list.min_cap) {
-      fail(Code::cap_too_small, range(1), "no order keeps `cap: {}`: a microbatch needs {} on `{}`",
-           amount_text(*rule.cap), amount_text(*list.min_cap), set_text(list.largest))
-          .hint("write `cap: {}` or more", amount_text(*list.min_cap));
+    const orders::GreedyOrder list = orders::greedy(*work, rule);
+    if (list.min_cap) return small_cap(*rule.cap, *list.min_cap, list.largest);
+    return order_of(*work, list.lists);
+  }
+
+  Value search() {
+    orders::SearchRule rule;
+    if (value(0) != nullptr) {
+      const Value chosen = argument(0);
+      if (const auto* objective = chosen.get<orders::Objective>()) rule.minimize = *objective;
+    }
+    rule.cap = cap(1);
+    const auto tries = count(2), seed = count(3);
+    rule.split_backward = flag(4);
+    rule.f = seconds(5).value_or(1);
+    rule.bi = seconds(6).value_or(1);
+    rule.bw = seconds(7).value_or(1);
+    rule.comm = seconds(8).value_or(0);
+    if (failed()) return {};
+    if (evaluator_.schedule == nullptr) return misplaced();
+    const auto work = evaluator_.schedule->placed_parts(expr_, name_, frame_);
+    if (!work) return {};
+    const std::uint64_t operations = work->rank_of.size() * (rule.split_backward ? 3 : 2);
+    const std::uint64_t most = orders::kMaxTimedOperations / std::max<std::uint64_t>(operations, 1);
+    if (tries && *tries > most) {
+      fail(Code::order_number, range(2), "`tries` is `{}`; an order of {} allows {} at most",
+           *tries, counted(operations, "operation"), most)
+          .hint("leave `tries` out for as many as take less than a second");
       return {};
     }
-    return share(orders::value_of(std::move(list.tree)));
+    rule.tries = tries.value_or(orders::default_tries(operations));
+    rule.seed = seed.value_or(0);
+    if (!evaluator_.step(expr_.range, frame_, rule.tries * operations / kTimedInAStep + 1))
+      return {};
+    const orders::SearchedOrder found = orders::search(*work, rule);
+    if (found.min_cap) return small_cap(*rule.cap, *found.min_cap, found.largest);
+    return order_of(*work, found.lists);
   }
 
   Value transform(Builtin id) {
@@ -75,6 +109,20 @@ class OrderCall {
   }
 
  private:
+  /// Operations that a search times in one step of evaluation.
+  static constexpr std::uint64_t kTimedInAStep = 100;
+
+  Value order_of(const orders::PlacedParts& work, const orders::OperationLists& lists) {
+    return share(
+        orders::value_of(orders::tree_of(work, lists, evaluator_.here(expr_.range, frame_))));
+  }
+  Value small_cap(double cap, double min_cap, DeviceSetId largest) {
+    fail(Code::cap_too_small, range(1), "no order keeps `cap: {}`: a microbatch needs {} on `{}`",
+         amount_text(cap), amount_text(min_cap), set_text(largest))
+        .hint("write `cap: {}` or more", amount_text(min_cap));
+    return {};
+  }
+
   bool failed() const { return evaluator_.failed(); }
 
   void apply(Builtin id, orders::OrderTree& tree, const orders::Facts& facts) {
@@ -263,6 +311,15 @@ class OrderCall {
          *time);
     return std::nullopt;
   }
+  std::optional<std::uint64_t> count(std::size_t param) {
+    if (failed() || value(param) == nullptr) return std::nullopt;
+    const std::int64_t number = evaluator_.to_int(argument(param));
+    if (failed()) return std::nullopt;
+    if (number >= 0) return static_cast<std::uint64_t>(number);
+    fail(Code::order_number, range(param), "`{}` of `{}` is `{}`; it is 0 or more",
+         sema::signature(id_).params[param].name, name_, number);
+    return std::nullopt;
+  }
   bool flag(std::size_t param) {
     if (failed() || value(param) == nullptr) return false;
     return evaluator_.eval_bool(*value(param), frame_);
@@ -280,6 +337,7 @@ class OrderCall {
   }
 
   Evaluator& evaluator_;
+  const Builtin id_;
   const ast::CallExpr& expr_;
   Frame& frame_;
   std::string_view name_;
@@ -289,7 +347,9 @@ class OrderCall {
 
 Value Evaluator::eval_order_call(Builtin id, const ast::CallExpr& expr, Frame& frame) {
   OrderCall call(*this, id, expr, frame);
-  return id == Builtin::greedy ? call.greedy() : call.transform(id);
+  return id == Builtin::greedy   ? call.greedy()
+         : id == Builtin::search ? call.search()
+                                 : call.transform(id);
 }
 
 }  // namespace piper::lower

@@ -251,7 +251,7 @@ class Evaluator {
   Value eval_call(const ast::CallExpr& expr, Frame& frame);
   Value eval_builtin(const ast::CallExpr& expr, Frame& frame);
   Value eval_builtin_value(sema::Builtin id);
-  /// A transform of an order, or `greedy`.
+  /// A transform of an order, `greedy` or `search`.
   Value eval_order_call(sema::Builtin id, const ast::CallExpr& expr, Frame& frame);
   Value eval_setting_call(sema::Builtin id, const ast::CallExpr& expr, Frame& frame);
   void append_selector(directive::Selector& selector, const ast::Expr& expr, Frame& frame);

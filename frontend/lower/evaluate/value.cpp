@@ -65,6 +65,9 @@ std::string describe(const Value& value) {
             return std::string(directive::kTokenTypeNames[static_cast<std::size_t>(v)]);
           },
           [](Fallback) -> std::string { return "init"; },
+          [](orders::Objective v) -> std::string {
+            return v == orders::Objective::span ? "span" : "makespan";
+          },
           [](directive::Decay v) -> std::string {
             return std::string(directive::kDecayNames[static_cast<std::size_t>(v)]);
           },

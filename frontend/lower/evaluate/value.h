@@ -16,6 +16,7 @@
 #include "ir/directive/directive.h"
 #include "ir/machine.h"
 #include "ir/orders/order_value.h"
+#include "ir/orders/search/problem.h"
 #include "ir/tensor/graph.h"
 
 namespace piper::lower {
@@ -84,15 +85,14 @@ template <typename T>
 using Shared = std::shared_ptr<const T>;
 
 struct Value {
-  using Payload =
-      std::variant<std::monostate, std::int64_t, double, bool, ByteCount, Range, AxisValue,
-                   DeviceSetId, TensorValue, CursorValue, MeasureValue, NamesValue, tensor::DType,
-                   directive::Platform, directive::Sampling, directive::TokenType, directive::Decay,
-                   Fallback, const Processor*, Shared<std::string>, Shared<Values>,
-                   Shared<directive::Selector>, Shared<OrderValue>, Shared<tensor::Init>,
-                   Shared<directive::LearningRate>, Shared<directive::Optimizer>,
-                   Shared<directive::Data>, Shared<WeightsValue>, Shared<directive::Every>,
-                   Shared<MeasureTest>, Shared<MachineDevice>, Shared<MachineLink>>;
+  using Payload = std::variant<
+      std::monostate, std::int64_t, double, bool, ByteCount, Range, AxisValue, DeviceSetId,
+      TensorValue, CursorValue, MeasureValue, NamesValue, tensor::DType, directive::Platform,
+      directive::Sampling, directive::TokenType, directive::Decay, Fallback, orders::Objective,
+      const Processor*, Shared<std::string>, Shared<Values>, Shared<directive::Selector>,
+      Shared<OrderValue>, Shared<tensor::Init>, Shared<directive::LearningRate>,
+      Shared<directive::Optimizer>, Shared<directive::Data>, Shared<WeightsValue>,
+      Shared<directive::Every>, Shared<MeasureTest>, Shared<MachineDevice>, Shared<MachineLink>>;
   Payload payload;
 
   Value() = default;

@@ -1,4 +1,4 @@
-// The parts of a partition with their ranks, for `greedy`.
+// The parts of a partition with their ranks, for `greedy` and `search`.
 
 #include <algorithm>
 #include <map>
@@ -50,13 +50,14 @@ std::optional<Target> read(const directive::Place& place, const directive::Selec
 }  // namespace
 
 std::optional<orders::PlacedParts> ScheduleBuilder::placed_parts(const ast::CallExpr& call,
+                                                                 std::string_view name,
                                                                  Frame& frame) {
-  const std::optional<orders::Facts> known = facts(call, "greedy", frame);
+  const std::optional<orders::Facts> known = facts(call, name, frame);
   if (!known) return std::nullopt;
   if (known->parts.size() != 1) {
     evaluator_
         ->fail(Code::work_does_not_move, call.range, frame,
-               "`greedy` orders the parts of one `partition`, and this schedule has {}",
+               "`{}` orders the parts of one `partition`, and this schedule has {}", name,
                counted(known->parts.size(), "partition"))
         .hint("write the order with `rank`, or leave it out for the default one");
     return std::nullopt;
@@ -70,7 +71,7 @@ std::optional<orders::PlacedParts> ScheduleBuilder::placed_parts(const ast::Call
         split != nullptr && !entry.replaced && !split->targets.empty()) {
       evaluator_
           ->fail(Code::work_does_not_move, call.range, frame,
-                 "`greedy` orders a batch that is split in one way")
+                 "`{}` orders a batch that is split in one way", name)
           .related(split->loc, "this splits a part of the work");
       return std::nullopt;
     }
@@ -81,7 +82,7 @@ std::optional<orders::PlacedParts> ScheduleBuilder::placed_parts(const ast::Call
       if (!target) {
         evaluator_
             ->fail(Code::work_does_not_move, call.range, frame,
-                   "`greedy` orders whole parts of the partition, and other work is placed")
+                   "`{}` orders whole parts of the partition, and other work is placed", name)
             .related(selector.loc, "this is no part of it in all passes")
             .hint("write the order with `rank`, or leave it out for the default one");
         return std::nullopt;
@@ -123,7 +124,7 @@ std::optional<orders::PlacedParts> ScheduleBuilder::placed_parts(const ast::Call
       if (found == of_part[part].end()) {
         evaluator_
             ->fail(Code::placed_nowhere, call.range, frame,
-                   "`greedy` orders placed work, and `{}[{}]` is placed nowhere",
+                   "`{}` orders placed work, and `{}[{}]` is placed nowhere", name,
                    evaluator_->context().text(work.part.name), part)
             .hint("write `place {}[{}] on ...`", evaluator_->context().text(work.part.name), part);
         return std::nullopt;
@@ -138,7 +139,7 @@ std::optional<orders::PlacedParts> ScheduleBuilder::placed_parts(const ast::Call
         if (shared) {
           evaluator_
               ->fail(Code::work_does_not_move, call.range, frame,
-                     "`greedy` needs device sets that are equal or have no device in common")
+                     "`{}` needs device sets that are equal or have no device in common", name)
               .related((*found)->place->loc, "some of these devices are in another set, too");
           return std::nullopt;
         }

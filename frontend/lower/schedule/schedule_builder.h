@@ -15,8 +15,8 @@
 #include "frontend/lower/evaluate/evaluator.h"
 #include "frontend/lower/schedule/held_table.h"
 #include "ir/directive/numbers.h"
-#include "ir/orders/greedy.h"
 #include "ir/orders/order_graph.h"
+#include "ir/orders/placed_parts.h"
 
 namespace piper::lower {
 
@@ -46,8 +46,10 @@ class ScheduleBuilder {
   std::optional<orders::Facts> facts(const ast::CallExpr& call, std::string_view name,
                                      Frame& frame);
   /// The parts of the partition, in all instances, with the ranks that hold them. Nothing, and a
-  /// diagnostic, if there is no single partition or its parts are not placed as wholes.
-  std::optional<orders::PlacedParts> placed_parts(const ast::CallExpr& call, Frame& frame);
+  /// diagnostic at the call of `name`, if there is no single partition or its parts are not placed
+  /// as wholes.
+  std::optional<orders::PlacedParts> placed_parts(const ast::CallExpr& call, std::string_view name,
+                                                  Frame& frame);
   /// Whether an order beside the call that led to the order being evaluated claims all of these
   /// devices.
   bool claimed_beside(const DeviceSet& claim) const;
