@@ -38,12 +38,12 @@ double bytes_sent(const PiperProgram& program, const PiperCommAction& action,
     const PiperMessagePart& part = program.parts[action.first_part + i];
     if ((part.flags & PIPER_ZERO_FILL) != 0) continue;
     const double all = static_cast<double>(part.elements * runtime::element_bytes(part.dtype));
-    const double others = (members - 1.0) / members;
+    const double share = (members - 1.0) / members;
     switch (static_cast<PiperCommOp>(action.op)) {
       case PIPER_SEND: bytes += all; break;
-      case PIPER_ALL_REDUCE: bytes += 2 * others * all; break;
+      case PIPER_ALL_REDUCE: bytes += 2 * share * all; break;
       case PIPER_REDUCE_SCATTER:
-      case PIPER_ALL_GATHER: bytes += others * all; break;
+      case PIPER_ALL_GATHER: bytes += share * all; break;
       case PIPER_ALL_GATHER_V:
         if (part.in != PIPER_NO_OFFSET) bytes += (members - 1.0) * all;
         break;

@@ -78,10 +78,11 @@ class OrderCall {
     const auto work = evaluator_.schedule->placed_parts(expr_, name_, frame_);
     if (!work) return {};
     const std::uint64_t operations = work->rank_of.size() * (rule.split_backward ? 3 : 2);
-    const std::uint64_t most = orders::kMaxTimedOperations / std::max<std::uint64_t>(operations, 1);
-    if (tries && *tries > most) {
+    const std::uint64_t max_tries =
+        orders::kMaxTimedOperations / std::max<std::uint64_t>(operations, 1);
+    if (tries && *tries > max_tries) {
       fail(Code::order_number, range(2), "`tries` is `{}`; an order of {} allows {} at most",
-           *tries, counted(operations, "operation"), most)
+           *tries, counted(operations, "operation"), max_tries)
           .hint("leave `tries` out for as many as take less than a second");
       return {};
     }

@@ -131,46 +131,47 @@ class BoundTables {
 
   /// The least time from the first start of rank `a` to that of `b`; infinite if it may be negative.
   double before(std::uint32_t a, std::uint32_t b) const {
-    double least = kInfinity;
+    double minimum = kInfinity;
     for (std::uint32_t group = 0; group < problem_.groups(); ++group) {
       const std::uint32_t of_a = low_[at(a, group)], of_b = low_[at(b, group)];
       if (of_b == SearchProblem::kNone) continue;
       if (of_a == SearchProblem::kNone || of_a > of_b) return kInfinity;
-      least = std::min(least, run(kTrackF, of_a, of_b) + hops(group, of_a, of_b));
+      minimum = std::min(minimum, run(kTrackF, of_a, of_b) + hops(group, of_a, of_b));
     }
-    return least;
+    return minimum;
   }
   /// The least time from the end of the last backward of `b` to the end of `a`.
   double after(std::uint32_t a, std::uint32_t b) const {
-    double least = kInfinity;
+    double minimum = kInfinity;
     for (std::uint32_t group = 0; group < problem_.groups(); ++group) {
       const std::uint32_t of_a = low_[at(a, group)], of_b = low_[at(b, group)];
       if (of_b == SearchProblem::kNone) continue;
       if (of_a == SearchProblem::kNone || of_a > of_b) return kInfinity;
-      least = std::min(least,
-                       run(kTrackB, of_a, of_b) + hops(group, of_a, of_b) + seconds(of_a, kTrackW));
+      minimum = std::min(
+          minimum, run(kTrackB, of_a, of_b) + hops(group, of_a, of_b) + seconds(of_a, kTrackW));
     }
-    return least;
+    return minimum;
   }
   /// From the start of all to the first start of a rank.
   double from_start(std::uint32_t rank) const {
-    double least = kInfinity;
+    double minimum = kInfinity;
     for (std::uint32_t group = 0; group < problem_.groups(); ++group) {
       const std::uint32_t low = low_[at(rank, group)];
       if (low != SearchProblem::kNone)
-        least = std::min(least, run(kTrackF, 0, low) + hops(group, 0, low));
+        minimum = std::min(minimum, run(kTrackF, 0, low) + hops(group, 0, low));
     }
-    return least;
+    return minimum;
   }
   /// From the end of the last backward of a rank to the end of all.
   double to_end(std::uint32_t rank) const {
-    double least = kInfinity;
+    double minimum = kInfinity;
     for (std::uint32_t group = 0; group < problem_.groups(); ++group) {
       const std::uint32_t low = low_[at(rank, group)];
       if (low != SearchProblem::kNone)
-        least = std::min(least, run(kTrackB, 0, low) + hops(group, 0, low) + seconds(0, kTrackW));
+        minimum =
+            std::min(minimum, run(kTrackB, 0, low) + hops(group, 0, low) + seconds(0, kTrackW));
     }
-    return least;
+    return minimum;
   }
 
   const SearchProblem& problem_;

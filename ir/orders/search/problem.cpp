@@ -42,9 +42,10 @@ SearchProblem::SearchProblem(const PlacedParts& work, const SearchRule& rule,
   }
   for (std::uint32_t number = 0; number < tracks_.size(); ++number)
     tracks_on_[tracks_[number].rank].push_back(number);
-  const double most = static_cast<double>(work.rank_of.size());
+  const double all_parts = static_cast<double>(work.rank_of.size());
   capacity_ = static_cast<std::uint32_t>(
-      rule.cap ? std::min(most, std::floor(*rule.cap / work.share() + kSameAmount)) : most);
+      rule.cap ? std::min(all_parts, std::floor(*rule.cap / work.share() + kSameAmount))
+               : all_parts);
 }
 
 std::pair<std::uint32_t, std::uint32_t> SearchProblem::largest_demand() const {

@@ -85,17 +85,18 @@ std::vector<Code> mirrored_phases(std::uint32_t near, std::uint32_t far, std::ui
   const auto weights = [&] {
     if (oldest < queue.size()) list.push_back(queue[oldest++]);
   };
-  const auto whole = [&](bool of_far) { add(of_far, kTrackB), weights(); };
+  const auto backward = [&](bool of_far) { add(of_far, kTrackB), weights(); };
   const auto repeat = [](std::int64_t times, const auto& body) {
     for (std::int64_t i = 0; i < times; ++i) body(i);
   };
   const std::int64_t inner = half - 1 - h;
   repeat(2 * inner, [&](std::int64_t) { add(false, kTrackF); });
   repeat(h + 1, [&](std::int64_t) { add(false, kTrackF), add(true, kTrackF); });
-  repeat(inner, [&](std::int64_t) { whole(true), add(true, kTrackF); });
-  repeat(std::int64_t{n} - 2 * half + h + 1,
-         [&](std::int64_t) { add(false, kTrackF), whole(true), add(true, kTrackF), whole(false); });
-  repeat(inner, [&](std::int64_t) { whole(true), add(true, kTrackF), whole(false); });
+  repeat(inner, [&](std::int64_t) { backward(true), add(true, kTrackF); });
+  repeat(std::int64_t{n} - 2 * half + h + 1, [&](std::int64_t) {
+    add(false, kTrackF), backward(true), add(true, kTrackF), backward(false);
+  });
+  repeat(inner, [&](std::int64_t) { backward(true), add(true, kTrackF), backward(false); });
   repeat(h + 1, [&](std::int64_t i) {
     const std::int64_t turn = (h + 1) / 2;
     add(true, kTrackB);
