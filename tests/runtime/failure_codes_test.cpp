@@ -35,6 +35,8 @@ TEST(FailureCodes, AreDiagnostics) {
       {kProgramsDiffer, Code::programs_differ},
       {kProcessLost, Code::process_lost},
       {kNcclFailed, Code::nccl_failed},
+      {kUcxMissing, Code::ucx_missing},
+      {kUcxFailed, Code::ucx_failed},
       {kShortHeldOutBatch, Code::short_held_out_batch},
       {kBadMessage, Code::bad_message},
       {kProcessRefused, Code::process_refused},

@@ -117,7 +117,7 @@ TEST(Completion, ShellsCompleteCommandsAndOptions) {
           "ask piper show grid --format pe; ask piper show grid --format = js; ask piper show --format svg ti; ask piper help sh; ask piper explain dual_pipe_; ask piper show ch; ask piper train --only w; ask piper train --log t' \"$0\"");
   EXPECT_EQ(
       result.out,
-      "export explain\n--reference\na.pipe\ngraph grid\nzb_h1 zb_h2 zbv\nperfetto\njson\ntimeline\nshow\ndual_pipe_v\ncheckpoint\nweights\ntensorboard\n")
+      "export explain\n--reference\na.pipe\ngraph grid\nzb_auto zb_h1 zb_h2 zbv\nperfetto\njson\ntimeline\nshow\ndual_pipe_v\ncheckpoint\nweights\ntensorboard\n")
       << result.err;
   EXPECT_EQ(shell(folder, "\"$0\" completion tcsh").exit_code, 2);
   const ProcessResult fish = shell(folder, "\"$0\" completion fish");
