@@ -183,9 +183,91 @@ class BlockCloser {
   std::size_t depth_ = 0;  // of `(` and `[`
 };
 
+/// Opens the blocks of one declaration that has more `}` than `{`: a line is the head of a block
+/// if the lines below it are indented further, up to a `}` at its indentation.
+class BlockOpener {
+ public:
+  BlockOpener(RawTokens& result, std::string_view text, FileId file, SelectedReports& sink,
+              std::size_t lacking)
+      : result_(result),
+        begin_(result.size()),
+        text_(text),
+        file_(file),
+        sink_(sink),
+        lacking_(lacking) {}
+
+  void take(const RawToken& token) {
+    if (token.first_on_line && depth_ == 0) begin_line(token);
+    if (token.type == Lexer::LPAREN || token.type == Lexer::LBRACKET) ++depth_;
+    if ((token.type == Lexer::RPAREN || token.type == Lexer::RBRACKET) && depth_ > 0) --depth_;
+    if (token.type == Lexer::LBRACE || token.type == Lexer::RBRACE) depth_ = 0;
+    if (token.type == Lexer::LBRACE) lines_.push_back({true, result_.size(), column_});
+    if (token.type == Lexer::RBRACE) close(token);
+    result_.push_back(token);
+  }
+
+ private:
+  /// An open `{`, or a line that may be the head of a block.
+  struct Line {
+    bool opened;
+    std::size_t end;  // the position behind it
+    std::size_t column;
+  };
+
+  void begin_line(const RawToken& token) {
+    const std::size_t column = indentation(text_, token.begin);
+    while (!lines_.empty() && !lines_.back().opened && lines_.back().column > column)
+      lines_.pop_back();
+    if (token.type == Lexer::RBRACE) return;
+    // A line that is indented as far as the one before it is not below that.
+    if (!lines_.empty() && !lines_.back().opened && lines_.back().column == column)
+      lines_.pop_back();
+    if (result_.size() > begin_ && result_.back().type != Lexer::LBRACE && column > column_)
+      lines_.push_back({false, result_.size(), column_});
+    column_ = column;
+  }
+
+  void close(const RawToken& token) {
+    if (lines_.empty()) return;
+    const Line line = lines_.back();
+    if (line.opened) {
+      lines_.pop_back();
+      return;
+    }
+    const bool matches = token.first_on_line && line.column == indentation(text_, token.begin);
+    if (matches && lacking_ > 0) {
+      const RawToken& last = result_[line.end - 1];
+      sink_
+          .report(Code::unexpected_token, {file_, last.end, last.end},
+                  "expected `{}` after `{}`, found the end of the line", "{",
+                  text_.substr(last.begin, last.end - last.begin))
+          .related({file_, token.begin, token.end}, "by its indentation this `}` ends the block")
+          .fix(" {");
+      result_.insert(result_.begin() + static_cast<std::ptrdiff_t>(line.end),
+                     brace(Lexer::LBRACE, last.end));
+      --lacking_;
+      lines_.pop_back();
+      return;
+    }
+    // The `}` is that of the innermost block.
+    while (!lines_.empty() && !lines_.back().opened) lines_.pop_back();
+    if (!lines_.empty()) lines_.pop_back();
+  }
+
+  RawTokens& result_;
+  std::size_t begin_;  // of the declaration
+  std::string_view text_;
+  FileId file_;
+  SelectedReports& sink_;
+  std::size_t lacking_;
+  std::vector<Line> lines_;
+  std::size_t column_ = 0;
+  std::size_t depth_ = 0;  // of `(` and `[`
+};
+
 }  // namespace
 
-void close_blocks_by_indentation(RawTokens& tokens, std::string_view text, FileId file,
+void match_blocks_by_indentation(RawTokens& tokens, std::string_view text, FileId file,
                                  SelectedReports& sink) {
   RawTokens result;
   result.reserve(tokens.size());
@@ -196,7 +278,14 @@ void close_blocks_by_indentation(RawTokens& tokens, std::string_view text, FileI
       closed += tokens[end].type == Lexer::RBRACE;
     } while (++end < tokens.size() && !begins_item(tokens, end));
     BlockCloser closer(result, text, file, sink, opened - std::min(opened, closed));
-    for (std::size_t i = begin; i < end; ++i) closer.take(tokens[i]);
+    BlockOpener opener(result, text, file, sink, closed - std::min(opened, closed));
+    for (std::size_t i = begin; i < end; ++i) {
+      if (closed > opened) {
+        opener.take(tokens[i]);
+      } else {
+        closer.take(tokens[i]);
+      }
+    }
     begin = end;
   }
   tokens = std::move(result);

@@ -35,7 +35,7 @@ class TokenFilter {
     remove_unknown_text(raw_, text_, file_, sink_);
     if (recovers()) {
       brace_colon_blocks(raw_, text_, file_, sink_);
-      close_blocks_by_indentation(raw_, text_, file_, sink_);
+      match_blocks_by_indentation(raw_, text_, file_, sink_);
       find_unclosed();
     }
     for (next_ = 0; next_ < raw_.size() && !result_.too_deep; ++next_) take(raw_[next_]);
