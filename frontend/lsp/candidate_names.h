@@ -249,9 +249,10 @@ class CandidateNames {
     if (!next.empty()) word(next);
   }
 
-  /// After a value: the words that continue the statement.
+  /// After a value: the words that continue the expression or the statement.
   void after_value() {
     coordinates();
+    branches();
     if (statement_.depth() > 0) return;
     const std::string_view first = statement_.first();
     const auto next = [&](std::initializer_list<std::string_view> order) {
@@ -266,12 +267,46 @@ class CandidateNames {
     if (first == "train" && statement_.has("=")) next({"on"});
     if ((first == "for" || first == "rank") && statement_.last_of({"in", ","}) != "in") word("in");
     if (first == "require" && !statement_.has("else")) word("else");
-    if (statement_.last_of({"if", "then", "else"}) == "if" && first != "if") word("then");
-    if (statement_.last_of({"if", "then", "else"}) == "then") word("else");
-    if ((first == "if" || first == "require" || statement_.has("if")) &&
-        statement_.last_of({"then", "else"}).empty())
-      words({"and", "or"});
     if (statement_.has("..") && !statement_.has("by")) word("by");
+  }
+
+  /// The words behind a condition or a branch in the innermost bracket that is open.
+  void branches() {
+    const std::size_t open = statement_.innermost();
+    const bool outside = open == statement_.words.size();
+    const std::string_view first = statement_.first();
+    // The `if` of a statement has a block.
+    std::size_t i = outside ? 0 : open + 1;
+    bool condition = outside && (first == "if" || first == "require" || first == "else");
+    if (outside && first == "if") i = 1;
+    if (outside && first == "else") i = 2;
+    std::vector<std::string_view> begun;  // `if` without `then`, `then` without `else`
+    std::size_t depth = 0;
+    for (; i < statement_.words.size(); ++i) {
+      const std::string_view text = statement_.word(i);
+      if (statement_.words[i].kind == parse::LexemeKind::close) --depth;
+      if (statement_.words[i].kind == parse::LexemeKind::open) ++depth;
+      if (depth > 0) continue;
+      if (text == "if") begun.push_back(text);
+      if (text == "then" && !begun.empty()) begun.back() = text;
+      if (text == "else" && !begun.empty()) begun.pop_back();
+      if (text == "if" || decides(text)) condition = true;
+      if (text == "then" || text == "else" || text == "=" || text == "," || text == ":")
+        condition = false;
+    }
+    if (!begun.empty()) word(begun.back() == "if" ? "then" : "else");
+    if (condition) words({"and", "or"});
+  }
+
+  /// Whether a word is one of a condition: an operator on values, or the name of a `bool`.
+  bool decides(std::string_view text) const {
+    for (const std::string_view operation :
+         {"==", "!=", "<", ">", "<=", ">=", "not", "and", "or", "true", "false"}) {
+      if (text == operation) return true;
+    }
+    return std::any_of(locals_.begin(), locals_.end(), [&](const LocalName& local) {
+      return local.name == text && local.type.is(sema::TypeKind::boolean);
+    });
   }
 
   /// `stage[r] ` goes on with ` mb[..]`.

@@ -65,31 +65,29 @@ class Completer : CandidateNames {
     }
   }
 
+  void types(std::initializer_list<std::string_view> names, std::string_view end = "") {
+    for (const std::string_view name : names)
+      list_.push_back({std::string(name),
+                       CandidateKind::type,
+                       {},
+                       {},
+                       end.empty() ? "" : std::string(name) + std::string(end),
+                       "1"});
+  }
+  void tensor_types() { types({"tensor", "i64", "f32", "f64", "bf16"}, "["); }
+
   void types() {
     const bool tensors = statement_.item == "model";
     if (statement_.last() == "->") {
-      if (statement_.item == "model")
-        list_.push_back({"tensor", CandidateKind::type, {}, {}, "tensor[", "1"});
-      if (statement_.item == "def") {
-        for (const std::string_view type :
-             {"int", "float", "bool", "string", "bytes", "devices", "selector", "order", "steps"})
-          list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
-      }
+      if (tensors) types({"tensor"}, "[");
+      if (statement_.item == "def")
+        types({"int", "float", "bool", "string", "bytes", "devices", "selector", "order", "steps"});
       return;
     }
-    for (const std::string_view type : {"int", "float", "bool", "string", "bytes"})
-      list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
-    if (tensors) {
-      for (const std::string_view type : {"tensor", "i64", "f32", "f64", "bf16"})
-        list_.push_back({type.data(), CandidateKind::type, {}, {}, std::string(type) + "[", "1"});
-    } else {
-      for (const std::string_view type : {"axis", "devices", "selector"})
-        list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
-      if (statement_.item == "def") {
-        for (const std::string_view type : {"cursor", "order"})
-          list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
-      }
-    }
+    types({"int", "float", "bool", "string", "bytes"});
+    if (tensors) return tensor_types();
+    types({"axis", "devices", "selector"});
+    if (statement_.item == "def") types({"cursor", "order"});
   }
 
   void header() {
@@ -131,14 +129,16 @@ class Completer : CandidateNames {
           statement_.word(statement_.innermost()) == "[")
         return expr({TypeKind::integer});
       if (last == ":" && statement_.depth() == 1) return types();
-      if (last == "[" && statement_.depth() == 2 &&
-          statement_.word(statement_.words.size() - 2) == ":") {
-        for (const std::string_view type : {"int", "float", "selector"})
-          list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
-        return;
-      }
+      if (last == "[" && begins_type(statement_.words.size() - 1))
+        return types({"int", "float", "selector"});
       if (statement_.in_default() && !statement_.after_value()) return expr(kAny);
     }
+  }
+
+  /// Whether a type begins at that word: behind `->` or the `:` of a parameter.
+  bool begins_type(std::size_t i) const {
+    const std::string_view before = i > 0 ? statement_.word(i - 1) : std::string_view();
+    return before == "->" || (before == ":" && statement_.depth() == 2);
   }
 
   // ---- bodies
@@ -156,7 +156,11 @@ class Completer : CandidateNames {
       if (statement_.body != BodySort::model && open_bracket_is_list()) labels(false);
       return expr(kAny);
     }
-    if (first == "return" || first == "loss") return expr(result_type(first));
+    if (first == "return" || first == "loss") {
+      if (statement_.body != BodySort::model && open_bracket_is_list()) labels(false);
+      return expr(result_type(first));
+    }
+    if (first == "else") return last == "else" ? word("if") : expr(kAny);
     if (first == "repeat" || first == "at")
       return first == "at" && statement_.has(":") ? operation() : expr({TypeKind::integer});
     if (first == "if") return expr(kAny);
@@ -174,10 +178,7 @@ class Completer : CandidateNames {
     }
     if (first == "for" || first == "rank") return binding(first == "rank");
     if (first == "input") {
-      if (last == ":" && statement_.depth() == 0) {
-        for (const std::string_view type : {"tensor", "i64", "f32", "f64", "bf16"})
-          list_.push_back({type.data(), CandidateKind::type, {}, {}, std::string(type) + "[", "1"});
-      }
+      if (last == ":" && statement_.depth() == 0) tensor_types();
       return;
     }
     if (first == "weight") {
@@ -316,6 +317,11 @@ class Completer : CandidateNames {
     return kAny;
   }
 
+  void device_sets() {
+    local_names({TypeKind::axis});
+    local_names({TypeKind::devices});
+  }
+
   void binding(bool rank) {
     if (statement_.last_of({"in", ","}) != "in") {
       if (statement_.after_value()) word("in");
@@ -323,19 +329,16 @@ class Completer : CandidateNames {
     }
     if (!rank) return expr(kAny);
     if (statement_.after_value()) return;
-    local_names({TypeKind::axis});
-    for (const LocalName& local : locals_) {
-      if (local.type.is(TypeKind::devices))
-        list_.push_back({local.name, CandidateKind::variable, "devices", {}, {}, "1"});
-    }
+    device_sets();
   }
 
   void expr_or_labels(Type type) {
     if (statement_.after_value()) return after_value();
     if (statement_.depth() > 0) {
-      const bool list = open_bracket_is_list();
-      if (list) labels(false);
-      return expr(list ? Type{TypeKind::selector} : kAny);
+      // The elements of a list are selectors, unless the list is an argument.
+      const bool selectors = open_bracket_is_list() && statement_.depth() == 1;
+      if (open_bracket_is_list()) labels(false);
+      return expr(selectors ? Type{TypeKind::selector} : kAny);
     }
     if (type.is(TypeKind::selector)) {
       labels(false);
@@ -381,11 +384,7 @@ class Completer : CandidateNames {
     if (statement_.after_value() && last != "model") return after_value();
     if (last == "model" && statement_.words.size() > 1) return after_value();
     if (part == "on") {
-      local_names({TypeKind::axis});
-      for (const LocalName& local : locals_) {
-        if (local.type.is(TypeKind::devices))
-          list_.push_back({local.name, CandidateKind::variable, "devices", {}, {}, "1"});
-      }
+      device_sets();
       functions(
           [](const sema::Function& function) { return function.result.is(TypeKind::devices); });
       return;

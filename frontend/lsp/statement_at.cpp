@@ -38,7 +38,8 @@ class Blocks {
       sort = sema::BodySort::steps;
     }
     sorts_.push_back(sort);
-    conditional_.push_back(first == "if");
+    const bool chained = first == "else" && header.size() > 1 && header[1] == "if";
+    conditional_.push_back(first == "if" || chained);
   }
   /// Whether it was the block of an `if`.
   bool close() {
