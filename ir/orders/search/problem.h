@@ -9,7 +9,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,13 +20,8 @@ namespace piper::orders {
 /// last end, or the time until all ranks are done.
 enum class Objective : std::uint8_t { span, makespan };
 
-struct SearchRule {
+struct SearchRule : OrderRule {
   Objective minimize = Objective::span;
-  std::optional<double> cap;  // activations of a rank, in microbatches of a device share
-  bool split_backward = false;
-  double f = 1, bi = 1,
-         bw = 1;            // times of a part, finite and at least 0; a whole backward: bi + bw
-  double comm = 0;          // from one rank to another
   std::uint64_t tries = 0;  // orders that the improvement looks at
   std::uint64_t seed = 0;
 };
