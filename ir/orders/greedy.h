@@ -10,13 +10,9 @@
 
 namespace piper::orders {
 
-struct GreedyRule {
+struct GreedyRule : OrderRule {
   /// `F`, `B` and `BW`, the most urgent first; `B` means `BI` if backwards are split.
   std::array<Pass, 3> preference = {Pass::B, Pass::F, Pass::BW};
-  std::optional<double> cap;  // activations of a rank, in microbatches of a device share
-  bool split_backward = false;
-  double f = 1, bi = 1, bw = 1;  // times, at least 0; a whole backward takes bi + bw
-  double comm = 0;               // from one rank to another
 };
 
 struct GreedyOrder {

@@ -3,6 +3,7 @@
 // operations as an order.
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "ir/orders/order_value.h"
@@ -22,6 +23,15 @@ struct PlacedParts {
   }
   /// Activations of one part, in microbatches of a device share.
   double share() const { return static_cast<double>(ranks.size()) / part.extent; }
+};
+
+/// A rule has the room of a rank and the times of a part.
+struct OrderRule {
+  std::optional<double> cap;    // activations of a rank, in microbatches of a device share
+  bool split_backward = false;  // backwards are `BI` and `BW`
+  /// Times of a part, finite and at least 0; a whole backward takes bi + bw.
+  double f = 1, bi = 1, bw = 1;
+  double comm = 0;  // of a message from one rank to another
 };
 
 /// One pass of one part in one instance.

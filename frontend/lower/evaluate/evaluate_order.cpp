@@ -46,14 +46,8 @@ class OrderCall {
     orders::GreedyRule rule;
     if (const ast::OpExpr* op = operation(0); op != nullptr) prefer(rule, op->pass);
     rule.cap = cap(1);
-    rule.split_backward = flag(2);
-    rule.f = seconds(3).value_or(1);
-    rule.bi = seconds(4).value_or(1);
-    rule.bw = seconds(5).value_or(1);
-    rule.comm = seconds(6).value_or(0);
-    if (failed()) return {};
-    if (evaluator_.schedule == nullptr) return misplaced();
-    const auto work = evaluator_.schedule->placed_parts(expr_, name_, frame_);
+    read_times(rule, 2);
+    const auto work = placed_parts();
     if (!work) return {};
     const orders::GreedyOrder list = orders::greedy(*work, rule);
     if (list.min_cap) return small_cap(*rule.cap, *list.min_cap, list.largest);
@@ -68,14 +62,8 @@ class OrderCall {
     }
     rule.cap = cap(1);
     const auto tries = count(2), seed = count(3);
-    rule.split_backward = flag(4);
-    rule.f = seconds(5).value_or(1);
-    rule.bi = seconds(6).value_or(1);
-    rule.bw = seconds(7).value_or(1);
-    rule.comm = seconds(8).value_or(0);
-    if (failed()) return {};
-    if (evaluator_.schedule == nullptr) return misplaced();
-    const auto work = evaluator_.schedule->placed_parts(expr_, name_, frame_);
+    read_times(rule, 4);
+    const auto work = placed_parts();
     if (!work) return {};
     const std::uint64_t operations = work->rank_of.size() * (rule.split_backward ? 3 : 2);
     const std::uint64_t max_tries =
@@ -112,6 +100,21 @@ class OrderCall {
  private:
   /// Operations that a search times in one step of evaluation.
   static constexpr std::uint64_t kTimedInAStep = 100;
+
+  /// The arguments from `split_backward` on: that of number `first`.
+  void read_times(orders::OrderRule& rule, std::size_t first) {
+    rule.split_backward = flag(first);
+    rule.f = seconds(first + 1).value_or(1);
+    rule.bi = seconds(first + 2).value_or(1);
+    rule.bw = seconds(first + 3).value_or(1);
+    rule.comm = seconds(first + 4).value_or(0);
+  }
+  /// The work to order; nothing after a failure.
+  std::optional<orders::PlacedParts> placed_parts() {
+    if (!failed() && evaluator_.schedule == nullptr) misplaced();
+    if (failed()) return std::nullopt;
+    return evaluator_.schedule->placed_parts(expr_, name_, frame_);
+  }
 
   Value order_of(const orders::PlacedParts& work, const orders::OperationLists& lists) {
     return share(

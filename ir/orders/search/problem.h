@@ -9,7 +9,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,22 +20,14 @@ namespace piper::orders {
 /// last end, or the time until all ranks are done.
 enum class Objective : std::uint8_t { span, makespan };
 
-struct SearchRule {
+struct SearchRule : OrderRule {
   Objective minimize = Objective::span;
-  std::optional<double> cap;  // activations of a rank, in microbatches of a device share
-  bool split_backward = false;
-  double f = 1, bi = 1,
-         bw = 1;            // times of a part, finite and at least 0; a whole backward: bi + bw
-  double comm = 0;          // from one rank to another
   std::uint64_t tries = 0;  // orders that the improvement looks at
   std::uint64_t seed = 0;
 };
 
 /// A pass of a track. `kBackward` is `BI` if backwards are split, else `B`.
 enum TrackPass : std::uint32_t { kTrackF, kTrackB, kTrackW, kTrackPasses };
-
-/// The times of one part, by pass; those of `BW` are 0 if backwards are whole.
-using PartSeconds = std::array<double, kTrackPasses>;
 
 /// `kTrackPasses * track + pass`.
 using Code = std::uint32_t;
@@ -54,9 +45,6 @@ class SearchProblem {
   };
 
   SearchProblem(const PlacedParts& work, const SearchRule& rule);
-  /// With times of their own for each part, in place of those of the rule.
-  SearchProblem(const PlacedParts& work, const SearchRule& rule,
-                const std::vector<PartSeconds>& seconds);
 
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(tracks_on_.size()); }
   std::uint32_t parts() const { return parts_; }
@@ -71,10 +59,8 @@ class SearchProblem {
   std::span<const std::uint32_t> instances(std::uint32_t group) const { return instances_[group]; }
   bool split() const { return rule_.split_backward; }
   const SearchRule& rule() const { return rule_; }
-  double seconds(Code code) const {
-    return seconds_[tracks_[code / kTrackPasses].part][code % kTrackPasses];
-  }
-  const PartSeconds& seconds_of(std::uint32_t part) const { return seconds_[part]; }
+  /// The time of an operation of a code, or of a pass.
+  double seconds(Code code) const { return seconds_[code % kTrackPasses]; }
   /// The time of a message between the ranks of two tracks.
   double sent(std::uint32_t from, std::uint32_t to) const {
     return tracks_[from].rank == tracks_[to].rank ? 0 : rule_.comm;
@@ -103,7 +89,7 @@ class SearchProblem {
   std::vector<Track> tracks_;
   std::vector<std::vector<std::uint32_t>> tracks_on_;
   std::vector<std::vector<std::uint32_t>> instances_;  // by group
-  std::vector<PartSeconds> seconds_;                   // by part
+  std::array<double, kTrackPasses> seconds_;           // that of `BW` is 0 if backwards are whole
   std::uint32_t capacity_ = 0;
   std::uint64_t operations_ = 0;
 };

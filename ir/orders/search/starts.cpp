@@ -173,14 +173,9 @@ PlacedParts reordered(const PlacedParts& work, std::span<const std::uint32_t> in
 }  // namespace
 
 void greedy_starts(const PlacedParts& work, const SearchProblem& problem, const TakeStart& take) {
-  const SearchRule& rule = problem.rule();
-  GreedyRule list;
-  list.cap = rule.cap;
-  list.split_backward = rule.split_backward;
-  list.f = rule.f;
-  list.bi = rule.bi;
-  list.bw = rule.bw;
-  list.comm = rule.comm;
+  GreedyRule list{problem.rule()};
+  // Whole parts, so that both agree on the room of a rank.
+  if (list.cap) list.cap = problem.capacity() * work.share();
   std::array<Pass, 3> preference = {Pass::B, Pass::BW, Pass::F};
   std::sort(preference.begin(), preference.end());
   const std::vector<std::uint32_t> turns = in_turn(problem);

@@ -24,15 +24,21 @@ std::int64_t next_slot(std::int64_t from, std::int64_t remainder) {
   return from + ((remainder - from) % period + period) % period;
 }
 
+/// The operations out move by `first` slots per rank up to rank `turn`, and by `second` behind it;
+/// those back by one. `slots`: of F back, B back and B out on rank 0, in a period.
+struct BlockShape {
+  std::array<std::int64_t, 3> slots;
+  std::int64_t first, second;
+  std::uint32_t turn;
+};
+
 class Block {
  public:
-  /// The operations out move by `first` slots per rank up to rank `turn`, and by `second` behind
-  /// it; those back by one. `slots`: of F back, B back and B out on rank 0, in a period.
-  Block(std::uint32_t p, const std::array<std::int64_t, 3>& slots, std::int64_t first,
-        std::int64_t second, std::uint32_t turn)
-      : starts_(p) {
+  Block(std::uint32_t p, const BlockShape& shape, bool split) : starts_(p) {
+    const std::array<std::int64_t, 3>& slots = shape.slots;
     const auto shift = [&](std::uint32_t r) {
-      return first * std::min(r, turn) + second * (r > turn ? r - turn : 0);
+      return shape.first * std::min(r, shape.turn) +
+             shape.second * (r > shape.turn ? r - shape.turn : 0);
     };
     const auto last = static_cast<std::int64_t>(p) - 1;
     const std::int64_t forward_turn = next_slot(shift(p - 1) + 1, slots[0] - last);
@@ -42,26 +48,11 @@ class Block {
       const std::int64_t up = last - static_cast<std::int64_t>(r);
       starts_[r] = {shift(r), forward_turn + up, back + shift(r), backward_turn + up, 0, 0};
     }
+    collides_ = !place_weights(split);
   }
 
-  /// False if two operations of a rank have one slot of the period.
-  bool place_weights(bool split) {
-    for (std::array<std::int64_t, kPeriod>& starts : starts_) {
-      std::array<bool, kPeriod> taken{};
-      for (std::size_t i = 0; i < 4; ++i) {
-        bool& slot = taken[static_cast<std::size_t>(starts[i] % kPeriod)];
-        if (slot) return false;
-        slot = true;
-      }
-      for (std::size_t i = 4; i < kPeriod; ++i) {  // W back follows B back, W out follows B out
-        std::int64_t slot = starts[i - 2] + 1;
-        while (split && taken[static_cast<std::size_t>(slot % kPeriod)]) ++slot;
-        taken[static_cast<std::size_t>(slot % kPeriod)] = true;
-        starts[i] = slot;
-      }
-    }
-    return true;
-  }
+  /// Whether two operations of a rank have one slot of the period.
+  bool collides() const { return collides_; }
 
   /// The parts that a rank holds in the steady phase, on average over a period, at most.
   double held() const {
@@ -95,19 +86,35 @@ class Block {
   }
 
  private:
+  /// False if operations collide.
+  bool place_weights(bool split) {
+    for (std::array<std::int64_t, kPeriod>& starts : starts_) {
+      std::array<bool, kPeriod> taken{};
+      for (std::size_t i = 0; i < 4; ++i) {
+        bool& slot = taken[static_cast<std::size_t>(starts[i] % kPeriod)];
+        if (slot) return false;
+        slot = true;
+      }
+      for (std::size_t i = 4; i < kPeriod; ++i) {  // W back follows B back, W out follows B out
+        std::int64_t slot = starts[i - 2] + 1;
+        while (split && taken[static_cast<std::size_t>(slot % kPeriod)]) ++slot;
+        taken[static_cast<std::size_t>(slot % kPeriod)] = true;
+        starts[i] = slot;
+      }
+    }
+    return true;
+  }
+
   Starts starts_;
+  bool collides_ = false;
 };
 
-}  // namespace
-
-namespace {
-
 /// The blocks without collisions that may keep the cap.
-std::vector<Block> blocks(const SearchProblem& problem, std::uint32_t p) {
-  std::vector<Block> found;
-  const auto add = [&](Block block) {
-    if (block.place_weights(problem.split()) && block.held() <= problem.capacity() + 1.0)
-      found.push_back(std::move(block));
+std::vector<BlockShape> block_shapes(const SearchProblem& problem, std::uint32_t p) {
+  std::vector<BlockShape> found;
+  const auto add = [&](const BlockShape& shape) {
+    const Block block(p, shape, problem.split());
+    if (!block.collides() && block.held() <= problem.capacity() + 1.0) found.push_back(shape);
   };
   for (std::int64_t a = 1; a < kPeriod; ++a) {
     for (std::int64_t b = 1; b < kPeriod; ++b) {
@@ -115,10 +122,9 @@ std::vector<Block> blocks(const SearchProblem& problem, std::uint32_t p) {
         if (a == b || b == c || a == c) continue;
         for (std::int64_t first = 1; first < kPeriod; ++first) {
           for (std::int64_t second = 1; second < first; ++second) {
-            for (std::uint32_t turn = 1; turn < p; ++turn)
-              add(Block(p, {a, b, c}, first, second, turn));
+            for (std::uint32_t turn = 1; turn < p; ++turn) add({{a, b, c}, first, second, turn});
           }
-          add(Block(p, {a, b, c}, first, first, p));
+          add({{a, b, c}, first, first, p});
         }
       }
     }
@@ -130,13 +136,14 @@ std::vector<Block> blocks(const SearchProblem& problem, std::uint32_t p) {
 
 void block_starts(const SearchProblem& problem, const Shape& shape, const TakeStart& take) {
   if (shape.family != Family::folded || shape.p < 2) return;
-  const std::vector<Block> found = blocks(problem, shape.p);
+  const std::vector<BlockShape> found = block_shapes(problem, shape.p);
   // If there are many, some of them with equal distances.
   const std::size_t wanted =
       std::max<std::size_t>(16, kMaxPlaced / std::max<std::uint64_t>(problem.operations(), 1));
   const std::size_t stride = (found.size() + wanted - 1) / wanted;
   for (std::size_t i = 0; i < found.size(); i += stride) {
-    if (!take(found[i].lists(problem, shape))) return;
+    const Block block(shape.p, found[i], problem.split());
+    if (!take(block.lists(problem, shape))) return;
   }
 }
 
