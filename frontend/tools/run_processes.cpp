@@ -113,13 +113,15 @@ std::optional<int> start_processes(Session& session, const Session::Subject& sub
   const Arguments& arguments = session.arguments();
   Console& console = session.console();
   const std::uint64_t world = arguments.processes.value_or(1);
-  if (world == 1 || !session.arguments().transport.empty()) return std::nullopt;
+  if (world == 1) return std::nullopt;
   const auto& mesh = subject.lowered.strategy.mesh;
   if (console.program.empty()) {
     session.sink().report(Code::bad_launch, SourceRange(), "no processes can be started from here");
     return session.finish();
   }
   const runtime::Interrupt interrupt;
+  // A run goes on when its reader is gone.
+  const runtime::IgnoreBrokenPipes pipes;
   runtime::ChildrenOptions options{
       .command = {program_file(console.program)},
       .environment = console.environment,

@@ -72,7 +72,8 @@ struct Child {
   }
 };
 
-/// In a new process: the handlers of its parent are not its own. Signals that were ignored stay so.
+/// In a new process: the handlers of its parent are not its own. Signals that were ignored stay so,
+/// but for SIGPIPE, which a starter ignores while it passes on what they print.
 void restore_signals(const sigset_t& mask) {
   for (const int signal : {SIGHUP, SIGINT, SIGTERM}) {
     struct sigaction action{};
@@ -81,6 +82,9 @@ void restore_signals(const sigset_t& mask) {
     action.sa_handler = SIG_DFL;
     sigaction(signal, &action, nullptr);
   }
+  struct sigaction action{};
+  action.sa_handler = SIG_DFL;
+  sigaction(SIGPIPE, &action, nullptr);
   pthread_sigmask(SIG_SETMASK, &mask, nullptr);
 }
 
