@@ -137,10 +137,9 @@ std::optional<int> start_processes(Session& session, const Session::Subject& sub
   return session.finish();
 }
 
-RunProcesses join_processes(Session& session, const Session::Subject& subject,
+RunProcesses join_processes(Session& session, const std::optional<runtime::Launch>& launch,
                             const runtime::Options& options) {
   RunProcesses processes;
-  const std::optional<runtime::Launch> launch = launch_of_run(session, subject, processes.failed);
   if (!launch) return processes;
   runtime::Failure failure;
   runtime::GroupOptions of_group{.seconds = static_cast<double>(options.meet_seconds)};
