@@ -73,7 +73,7 @@ struct Child {
 };
 
 /// In a new process: the handlers of its parent are not its own. Signals that were ignored stay so,
-/// but for SIGPIPE, which a starter ignores while it passes on what they print.
+/// except SIGPIPE, which the starter ignores while it passes on the output of its processes.
 void restore_signals(const sigset_t& mask) {
   for (const int signal : {SIGHUP, SIGINT, SIGTERM}) {
     struct sigaction action{};

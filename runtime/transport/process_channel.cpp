@@ -62,7 +62,8 @@ void ProcessChannel::for_peers(const Use& use) {
 void ProcessChannel::start(Operation& operation) {
   operation.state = OperationState::pending;
   if (operation_ != nullptr) {
-    return set_failed(operation, "two communications of one member are in flight on one communicator",
+    return set_failed(operation,
+                      "two communications of one member are in flight on one communicator",
                       operation_->action->identity);
   }
   operation_ = &operation;

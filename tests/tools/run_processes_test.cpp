@@ -153,10 +153,10 @@ TEST(RunProcesses, ASignalEndsAllWithACheckpoint) {
 TEST(RunProcesses, OutliveTheirReader) {
   const TemporaryFolder folder;
   folder.write("net.pipe", zero_program());
-  const ProcessResult run =
-      shell(folder,
-            "{ sleep 0.2; timeout 60 \"$0\" train net.pipe --interpret -n 2 --out out 2>&1; } | true\n"
-            "[ -d out/step-3 ]");
+  const ProcessResult run = shell(
+      folder,
+      "{ sleep 0.2; timeout 60 \"$0\" train net.pipe --interpret -n 2 --out out 2>&1; } | true\n"
+      "[ -d out/step-3 ]");
   EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
 }
 
