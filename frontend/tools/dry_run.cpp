@@ -1,11 +1,11 @@
 #include "frontend/tools/dry_run.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <vector>
 
 #include "backend/device_program/job.h"
+#include "frontend/pictures/text_table.h"
 #include "frontend/tools/driver.h"
 #include "ir/byte_text.h"
 #include "ir/diagnostics/counted.h"
@@ -127,9 +127,8 @@ std::string address_text(const Layout& layout) {
          (layout.launch.agent_store ? " in torchrun's store" : "");
 }
 
-void print_rows(std::ostream& out, const std::vector<RankRow>& rows) {
-  constexpr std::size_t kColumns = 9;
-  std::vector<std::array<std::string, kColumns>> table = {
+std::string rows_text(const std::vector<RankRow>& rows) {
+  std::vector<std::vector<std::string>> table = {
       {"rank", "process", "device", "at", "role", "state", "arena", "sent in a step", "peers"}};
   for (const RankRow& row : rows) {
     table.push_back({std::to_string(row.rank), std::to_string(row.process), row.device, row.at,
@@ -138,16 +137,7 @@ void print_rows(std::ostream& out, const std::vector<RankRow>& rows) {
                          (row.host > 0 ? " and " + bytes_text(row.host) + " of the host" : ""),
                      bytes_text(row.sent), ranks_text(row.peers)});
   }
-  std::array<std::size_t, kColumns> widths{};
-  for (const auto& row : table) {
-    for (std::size_t c = 0; c < kColumns; ++c) widths[c] = std::max(widths[c], row[c].size());
-  }
-  for (const auto& row : table) {
-    std::string line;
-    for (std::size_t c = 0; c < kColumns; ++c)
-      line += row[c] + (c + 1 < kColumns ? std::string(widths[c] - row[c].size() + 2, ' ') : "");
-    out << line << "\n";
-  }
+  return pictures::text_table(table, std::vector<bool>(table.front().size(), true));
 }
 
 void print_json(std::ostream& out, const std::string& train, const Layout& layout,
@@ -207,8 +197,8 @@ int print_dry_run(Session& session, Session::Subject& subject,
     print_json(session.console().out, subject.name, layout, rows);
   } else {
     session.console().out << "train " << subject.name << ": " << counted(rows.size(), "rank")
-                          << ", " << address_text(layout) << "\n";
-    print_rows(session.console().out, rows);
+                          << ", " << address_text(layout) << "\n"
+                          << rows_text(rows);
   }
   return session.finish();
 }

@@ -113,13 +113,15 @@ std::optional<int> start_processes(Session& session, const Session::Subject& sub
   const Arguments& arguments = session.arguments();
   Console& console = session.console();
   const std::uint64_t world = arguments.processes.value_or(1);
-  if (world == 1 || !session.arguments().transport.empty()) return std::nullopt;
+  if (world == 1) return std::nullopt;
   const auto& mesh = subject.lowered.strategy.mesh;
   if (console.program.empty()) {
     session.sink().report(Code::bad_launch, SourceRange(), "no processes can be started from here");
     return session.finish();
   }
   const runtime::Interrupt interrupt;
+  // A run goes on when its reader is gone.
+  const runtime::IgnoreBrokenPipes pipes;
   runtime::ChildrenOptions options{
       .command = {program_file(console.program)},
       .environment = console.environment,
@@ -135,10 +137,9 @@ std::optional<int> start_processes(Session& session, const Session::Subject& sub
   return session.finish();
 }
 
-RunProcesses join_processes(Session& session, const Session::Subject& subject,
+RunProcesses join_processes(Session& session, const std::optional<runtime::Launch>& launch,
                             const runtime::Options& options) {
   RunProcesses processes;
-  const std::optional<runtime::Launch> launch = launch_of_run(session, subject, processes.failed);
   if (!launch) return processes;
   runtime::Failure failure;
   runtime::GroupOptions of_group{.seconds = static_cast<double>(options.meet_seconds)};

@@ -2,8 +2,9 @@
 // The processes of a run: those that `train -n` starts, and those that the environment says a
 // launcher has started. Each has its share of the ranks.
 //
-//   if (const auto code = start_processes(session, subject)) return *code;   // this one supervises them
-//   RunProcesses processes = join_processes(session, subject, options);
+//   const auto launch = launch_of_run(session, subject, failed);
+//   if (!launch) if (const auto code = start_processes(session, subject)) return *code;   // this one supervises them
+//   RunProcesses processes = join_processes(session, launch, options);
 //   if (processes.failed) return session.finish();
 
 #include <memory>
@@ -42,9 +43,9 @@ std::optional<runtime::Launch> launch_of_run(Session& session, const Session::Su
 /// returns the exit code. Otherwise nothing.
 std::optional<int> start_processes(Session& session, const Session::Subject& subject);
 
-/// Connects to the others, if the environment has any, and compares with them all that results
-/// depend on and that is known before compilation: versions, source files, options.
-RunProcesses join_processes(Session& session, const Session::Subject& subject,
+/// Connects to the others, if there is a launch, and compares with them all that results depend on
+/// and that is known before compilation: versions, source files, options.
+RunProcesses join_processes(Session& session, const std::optional<runtime::Launch>& launch,
                             const runtime::Options& options);
 
 /// Compares the compiled programs and the settings of a run with those of the other processes.

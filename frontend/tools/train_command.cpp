@@ -394,7 +394,7 @@ int run_train(Console& console, const Arguments& given) {
   }
   const auto options = runtime_options(session);
   if (!options) return session.finish();
-  RunProcesses processes = join_processes(session, *subject, *options);
+  RunProcesses processes = join_processes(session, launch, *options);
   if (processes.failed || !texts_are_ready(session, *subject)) return session.finish();
   if (processes.group != nullptr && arguments.reference && !on_cuda) {
     session.sink()

@@ -10,9 +10,9 @@ namespace piper::runtime {
 
 ProgressEngine::ProgressEngine(RunState& run, Transport& transport)
     : run_(run), transport_(transport), wake_at_(run.ranks.size()) {
+  if (transport_.descriptor() >= 0) can_sleep_ = sleep_.watch(transport_.descriptor());
   // Every communicator is connected before step 1, in the order of its id, which is the same on all
   // ranks.
-  if (transport_.descriptor() >= 0) can_sleep_ = sleep_.watch(transport_.descriptor());
   std::multimap<std::uint32_t, std::pair<LocalRank*, std::uint32_t>> in_global_order;
   for (LocalRank* rank : run.ranks) {
     const PiperRank& active = rank->active();

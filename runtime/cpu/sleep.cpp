@@ -30,8 +30,8 @@ void Sleep::commit(std::uint32_t key, std::int64_t timeout_ns) {
     // A wake-up since `announce` has written to the signal.
     pollfd files[] = {{signal_, POLLIN, 0}, {watched_, POLLIN, 0}};
     ppoll(files, 2, until, nullptr);
-    std::uint64_t ignored = 0;
-    while (read(signal_, &ignored, sizeof ignored) > 0) {}
+    std::uint64_t ignored = 0;  // one read takes all wake-ups
+    [[maybe_unused]] const ssize_t taken = read(signal_, &ignored, sizeof ignored);
   }
   withdraw();
 }

@@ -26,8 +26,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kLook(50);
-// After the first death the others report the cause and end by themselves.
-constexpr std::chrono::seconds kEndWithin(10);
 
 /// A port of this machine that stays this run's: bound, so that the system gives it to no other
 /// program, but without a listener, so that the process of rank 0 can listen there.
@@ -63,6 +61,7 @@ struct Child {
   pid_t pid = 0;
   std::array<int, 2> files = {-1, -1};  // what it prints: its output and its errors
   bool ended = false;
+  bool killed_here = false;  // after the death of another
   int status = 0;
 
   bool open() const { return files[0] >= 0 || files[1] >= 0; }
@@ -73,7 +72,8 @@ struct Child {
   }
 };
 
-/// In a new process: the handlers of its parent are not its own. Signals that were ignored stay so.
+/// In a new process: the handlers of its parent are not its own. Signals that were ignored stay so,
+/// except SIGPIPE, which the starter ignores while it passes on the output of its processes.
 void restore_signals(const sigset_t& mask) {
   for (const int signal : {SIGHUP, SIGINT, SIGTERM}) {
     struct sigaction action{};
@@ -82,6 +82,9 @@ void restore_signals(const sigset_t& mask) {
     action.sa_handler = SIG_DFL;
     sigaction(signal, &action, nullptr);
   }
+  struct sigaction action{};
+  action.sa_handler = SIG_DFL;
+  sigaction(SIGPIPE, &action, nullptr);
   pthread_sigmask(SIG_SETMASK, &mask, nullptr);
 }
 
@@ -173,11 +176,12 @@ class Children {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     child.pid = fork();
+    // A group of its own: the terminal's Ctrl-C reaches it once, from here. Both set it, because
+    // either may need it first.
+    if (child.pid >= 0) setpgid(child.pid, child.pid);
     if (child.pid != 0) pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (child.pid == 0) {
       restore_signals(before);
-      // A group of its own: the terminal's Ctrl-C reaches it once, from here.
-      setpgid(0, 0);
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       const int none = open("/dev/null", O_RDONLY);
       if (getppid() == parent && dup2(none, STDIN_FILENO) >= 0 &&
@@ -238,14 +242,17 @@ class Children {
     child.ended = true;
     // Processes that it started end with it, and no longer hold its pipes.
     kill(-child.pid, SIGKILL);
-    if (child.good() || first_dead_) return;
+    // After a signal one may still write a checkpoint when another has ended.
+    if (child.good() || (passed_on_ && child.interrupted()) || first_dead_) return;
     first_dead_ = process;
-    end_by_ = Clock::now() + kEndWithin;
+    end_by_ = Clock::now() + options_.end_within;
   }
 
   void kill_all() {
-    for (const Child& child : children_) {
-      if (child.pid > 0 && !child.ended) kill(-child.pid, SIGKILL);
+    for (Child& child : children_) {
+      if (child.pid <= 0 || child.ended) continue;
+      child.killed_here = true;
+      kill(-child.pid, SIGKILL);
     }
   }
 
@@ -255,8 +262,9 @@ class Children {
         }))
       return {.code = std::ranges::any_of(children_, &Child::interrupted) ? 128 + SIGINT : 0};
     // A process that was killed is the cause, whichever ended first.
-    const auto killed = std::ranges::find_if(
-        children_, [](const Child& child) { return WIFSIGNALED(child.status); });
+    const auto killed = std::ranges::find_if(children_, [](const Child& child) {
+      return WIFSIGNALED(child.status) && !child.killed_here;
+    });
     if (killed == children_.end())
       return {.code = first_dead_ ? WEXITSTATUS(children_[*first_dead_].status) : 0};
     const Launch launch{.world = options_.world, .ranks = options_.ranks};

@@ -8,6 +8,7 @@
 //   if (end.failure) report(*end.failure);
 //   return end.code;
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -31,6 +32,8 @@ struct ChildrenOptions {
   const Interrupt* interrupt = nullptr;       // null: signals are not passed on
   std::function<void(std::string_view)> out;  // what process 0 prints as its result
   std::function<void(std::string_view)> err;  // all else, merged
+  // After the first death the others report the cause and end by themselves within this time.
+  std::chrono::milliseconds end_within = std::chrono::seconds(10);
 };
 
 struct ChildrenEnd {

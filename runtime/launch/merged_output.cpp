@@ -8,6 +8,8 @@ namespace {
 
 // A longer line is printed in parts: a process cannot fill this memory.
 constexpr std::size_t kMaxLine = std::size_t{1} << 20;
+// Different lines that are known; all report a failure within far fewer.
+constexpr std::size_t kMaxLines = 4096;
 
 }  // namespace
 
@@ -33,6 +35,10 @@ void MergedOutput::end(std::size_t process) {
 
 void MergedOutput::print_line(std::size_t process, std::string line) {
   Printer& printer = printers_[process];
+  if (printed_.size() == kMaxLines) {
+    printed_.clear();
+    for (Printer& known : printers_) known.lines.clear();
+  }
   const std::size_t count = ++printer.lines[line];
   std::size_t& printed = printed_[line];
   if (count <= printed) return;

@@ -1,7 +1,7 @@
 #pragma once
 // The lines that several processes of a run print, as one text: what process 0 prints comes as it
 // is, lines of others with their name before them. A line that another process has printed as often
-// is left out, because all processes report a failure.
+// is left out, because all processes report a failure; lines of long ago are forgotten.
 //
 //   MergedOutput merged({"", "rank 1: "}, write);
 //   merged.add(1, "error P6001: ...\n");   // `rank 1: error P6001: ...`

@@ -26,6 +26,13 @@ bool is_reduction(const Operation& operation) {
   return operation.action->op == PIPER_ALL_REDUCE || operation.action->op == PIPER_REDUCE_SCATTER;
 }
 
+void set_failed(Operation& operation, const char* error, std::int64_t value, bool carrier = false) {
+  operation.error = error;
+  operation.error_value = value;
+  operation.carrier_failed = carrier;
+  operation.state = OperationState::failed;
+}
+
 }  // namespace
 
 ProcessChannel::ProcessChannel(UcxWorker& worker, std::uint32_t epoch, std::uint32_t number,
@@ -55,11 +62,9 @@ void ProcessChannel::for_peers(const Use& use) {
 void ProcessChannel::start(Operation& operation) {
   operation.state = OperationState::pending;
   if (operation_ != nullptr) {
-    const std::int64_t identity = operation_->action->identity;
-    Operation* const before = std::exchange(operation_, &operation);
-    fail("two communications of one member are in flight on one communicator", identity);
-    operation_ = before;
-    return;
+    return set_failed(operation,
+                      "two communications of one member are in flight on one communicator",
+                      operation_->action->identity);
   }
   operation_ = &operation;
   matched_ = busy_ = false;
@@ -98,17 +103,16 @@ void ProcessChannel::send_offer(Peer& peer, std::uint32_t member) {
   worker_.send_note(peer.process, peer.note, peer.note_request);
 }
 
-bool ProcessChannel::take(const Offer& offer, std::string_view terms) {
-  if (offer.from >= peers_.size() || offer.from == self_) return false;
+void ProcessChannel::take(const Offer& offer, std::string_view terms) {
+  if (offer.from >= peers_.size() || offer.from == self_) return;
   Received& slot = peers_[offer.from].received[offer.sequence % 2];
   const std::uint32_t ahead = offer.sequence - sequence_;
   if (slot.here || ahead > 1 || !slot.terms.assign(terms, offer.num_parts)) {
     broken_ = "another process sent an offer that does not fit";
-    return false;
+    return;
   }
   slot.offer = offer;
   slot.here = true;
-  return true;
 }
 
 /// The reason why the offer is not the other side of this operation, or null.
@@ -146,8 +150,8 @@ bool ProcessChannel::differs() {
 bool ProcessChannel::match() {
   bool all = true;
   for_peers([&](Peer& peer, std::uint32_t) { all = all && offer_of(peer).here; });
-  if (!all && !(is_pair() && !is_send())) return false;
-  if (!is_pair() && !find_contributors()) return false;
+  if (!all && (!pair_ || is_send())) return false;
+  if (!pair_ && !find_contributors()) return false;
   begin_lanes();
   copy_own_parts();
   return true;
@@ -409,12 +413,7 @@ void ProcessChannel::cancel() {
 }
 
 void ProcessChannel::fail(const char* error, std::int64_t value, bool carrier) {
-  if (operation_ == nullptr) return;
-  Operation& operation = *std::exchange(operation_, nullptr);
-  operation.error = error;
-  operation.error_value = value;
-  operation.carrier_failed = carrier;
-  operation.state = OperationState::failed;
+  if (operation_ != nullptr) set_failed(*std::exchange(operation_, nullptr), error, value, carrier);
 }
 
 }  // namespace piper::runtime

@@ -38,13 +38,10 @@ class ProcessChannel {
   void advance();
   /// True if `advance` can go on without a further message.
   bool busy() const { return operation_ != nullptr && busy_; }
-  /// An offer of another member for this one; false if it does not fit.
-  bool take(const Offer& offer, std::string_view terms);
+  /// An offer of another member for this one: one that does not fit fails the next operation.
+  void take(const Offer& offer, std::string_view terms);
   /// Gives up the messages in flight.
   void cancel();
-
-  std::uint32_t communicator() const { return communicator_; }
-  std::uint32_t self() const { return self_; }
 
  private:
   static constexpr std::size_t kInFlight = 4;  // messages of a lane
@@ -76,7 +73,6 @@ class ProcessChannel {
     std::vector<unsigned char> slices;  // kSlices terms of that member
   };
 
-  bool is_pair() const { return pair_; }
   bool is_send() const { return pair_ && self_ == 0; }
   Received& offer_of(Peer& peer) { return peer.received[sequence_ % 2]; }
   template <typename Use>
@@ -101,6 +97,7 @@ class ProcessChannel {
   void add_terms(const PartInterval& piece);
   bool offers_sent();
   void end_if_done();
+  /// Ends the operation in flight.
   void fail(const char* error, std::int64_t value, bool carrier = false);
 
   std::uint64_t tag_to(Peer& peer, bool sums);

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <chrono>
+
 #include "runtime/launch/interrupt.h"
 #include "runtime/launch/merged_output.h"
 
@@ -18,7 +20,8 @@ struct Ended {
 };
 
 Ended run_shell(const std::string& script, std::uint32_t world,
-                const Interrupt* interrupt = nullptr) {
+                const Interrupt* interrupt = nullptr,
+                std::chrono::milliseconds end_within = std::chrono::seconds(10)) {
   Ended ended;
   ended.end = run_children({.command = {"/bin/sh", "-c", script},
                             .environment = {{"PATH", "/usr/bin:/bin"}},
@@ -26,7 +29,8 @@ Ended run_shell(const std::string& script, std::uint32_t world,
                             .ranks = world,
                             .interrupt = interrupt,
                             .out = [&](std::string_view text) { ended.out += text; },
-                            .err = [&](std::string_view text) { ended.err += text; }});
+                            .err = [&](std::string_view text) { ended.err += text; },
+                            .end_within = end_within});
   return ended;
 }
 
@@ -71,6 +75,31 @@ TEST(ChildProcesses, ASignalIsPassedOn) {
       "trap 'echo interrupted >&2; exit 130' INT; while :; do sleep 0.05; done", 2, &interrupt);
   EXPECT_EQ(ended.end.code, 130);
   EXPECT_FALSE(ended.end.failure);
+}
+
+constexpr std::chrono::milliseconds kSoon(100);
+
+/// One that does not end after the death of another is killed, and is not the cause.
+TEST(ChildProcesses, OneThatStaysIsNotBlamed) {
+  const Ended failed = run_shell("[ $RANK = 1 ] && exit 7; sleep 60", 2, nullptr, kSoon);
+  EXPECT_EQ(failed.end.code, 7);
+  EXPECT_FALSE(failed.end.failure);
+  const Ended killed = run_shell("[ $RANK = 1 ] && kill -KILL $$; sleep 60", 2, nullptr, kSoon);
+  ASSERT_TRUE(killed.end.failure);
+  EXPECT_THAT(killed.end.failure->message, testing::HasSubstr("rank 1 (process "));
+}
+
+/// After a signal a process has the time that its checkpoint takes, also if another has ended.
+TEST(ChildProcesses, ASignalIsNoDeath) {
+  const Interrupt interrupt;
+  const Ended ended = run_shell(
+      "[ $RANK = 1 ] && { trap 'exit 130' INT; while :; do sleep 0.05; done; }\n"
+      "trap 'sleep 1; echo kept >&2; exit 130' INT\n"
+      "sleep 0.3; kill -TERM $PPID; while :; do sleep 0.05; done",
+      2, &interrupt, kSoon);
+  EXPECT_EQ(ended.end.code, 130);
+  EXPECT_FALSE(ended.end.failure);
+  EXPECT_EQ(ended.err, "kept\n");
 }
 
 TEST(ChildProcesses, AMissingProgramIsAnExitCode) {

@@ -149,6 +149,17 @@ TEST(RunProcesses, ASignalEndsAllWithACheckpoint) {
   EXPECT_THAT(run.out, ContainsRegex("stopped after step [0-9]+\ncheckpoint out/step-[0-9]+: "));
 }
 
+// A run goes on without readers, and keeps its files.
+TEST(RunProcesses, OutliveTheirReader) {
+  const TemporaryFolder folder;
+  folder.write("net.pipe", zero_program());
+  const ProcessResult run = shell(
+      folder,
+      "{ sleep 0.2; timeout 60 \"$0\" train net.pipe --interpret -n 2 --out out 2>&1; } | true\n"
+      "[ -d out/step-3 ]");
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+}
+
 // A killed supervisor leaves no process behind.
 TEST(RunProcesses, NoneOutlivesItsStarter) {
   const TemporaryFolder folder;
