@@ -145,7 +145,7 @@ constexpr Argument kArguments[] = {
     {"search", "minimize", "`span` or `makespan`"},
     {"search", "seed", "another seed looks at other orders"},
     {"search", "tries",
-     "the orders that are looked at; by default as many as take less than a second"},
+     "the orders that are looked at; by default fewer, the more operations there are"},
     {"swap", "a", "an operation: `F mb[1]`"},
     {"swap", "b", "the operation that it changes places with"},
     {"swap", "on", "the ranks that change; all of them by default"},

@@ -321,6 +321,9 @@ TEST(MatchWeights, ConfigsStateFacts) {
   EXPECT_FALSE(match(path, map).failure);
   folder.write("m/config.json", R"({"model_type":"llama","rope_scaling":{"factor":2}})");
   EXPECT_TRUE(match(path, map).failure);
+  map.config.back().key = "quantization_config";
+  folder.write("m/config.json", R"({"model_type":"llama","quantization_config":{"type":"int8"}})");
+  EXPECT_TRUE(match(path, map).failure);
   map.config.pop_back();
   // A window is none while it is switched off, and a fact of a map decides alone.
   map.config.pop_back();

@@ -48,7 +48,7 @@ class OrderCall {
     rule.cap = cap(1);
     read_times(rule, 2);
     const auto work = placed_parts();
-    if (!work) return {};
+    if (!work || !steps(work->rank_of.size())) return {};
     const orders::GreedyOrder list = orders::greedy(*work, rule);
     if (list.min_cap) return small_cap(*rule.cap, *list.min_cap, list.largest);
     return order_of(*work, list.lists);
@@ -71,13 +71,12 @@ class OrderCall {
     if (tries && *tries > max_tries) {
       fail(Code::order_number, range(2), "`tries` is `{}`; an order of {} allows {} at most",
            *tries, counted(operations, "operation"), max_tries)
-          .hint("leave `tries` out for as many as take less than a second");
+          .hint("leave `tries` out for a number that fits the size");
       return {};
     }
     rule.tries = tries.value_or(orders::default_tries(operations));
     rule.seed = seed.value_or(0);
-    if (!evaluator_.step(expr_.range, frame_, rule.tries * operations / kTimedInAStep + 1))
-      return {};
+    if (!steps((rule.tries + orders::kTimesOfStarts) * operations / kTimedInAStep)) return {};
     const orders::SearchedOrder found = orders::search(*work, rule);
     if (found.min_cap) return small_cap(*rule.cap, *found.min_cap, found.largest);
     return order_of(*work, found.lists);
@@ -90,7 +89,7 @@ class OrderCall {
     const auto facts = evaluator_.schedule->facts(expr_, name_, frame_);
     if (!facts) return {};
     OrderValue value = unshare<OrderValue>(std::move(base));
-    if (!evaluator_.step(expr_.range, frame_, value.order.ops.size() + 1)) return {};
+    if (!steps(value.order.ops.size())) return {};
     orders::OrderTree tree = orders::tree_of(std::move(value));
     orders::apply_trims(tree, orders::names_of(facts->dims));
     apply(id, tree, *facts);
@@ -128,6 +127,9 @@ class OrderCall {
   }
 
   bool failed() const { return evaluator_.failed(); }
+
+  /// Counts the steps of this call; false after a failure.
+  bool steps(std::uint64_t count) { return evaluator_.step(expr_.range, frame_, count + 1); }
 
   void apply(Builtin id, orders::OrderTree& tree, const orders::Facts& facts) {
     switch (id) {

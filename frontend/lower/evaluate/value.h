@@ -16,7 +16,7 @@
 #include "ir/directive/directive.h"
 #include "ir/machine.h"
 #include "ir/orders/order_value.h"
-#include "ir/orders/search/problem.h"
+#include "ir/orders/search/objective.h"
 #include "ir/tensor/graph.h"
 
 namespace piper::lower {

@@ -13,12 +13,9 @@
 #include <vector>
 
 #include "ir/orders/placed_parts.h"
+#include "ir/orders/search/objective.h"
 
 namespace piper::orders {
-
-/// The figure that a search makes small: the longest time of a rank from its first start to its
-/// last end, or the time until all ranks are done.
-enum class Objective : std::uint8_t { span, makespan };
 
 struct SearchRule : OrderRule {
   Objective minimize = Objective::span;

@@ -25,6 +25,9 @@ SearchedOrder search(const PlacedParts& work, const SearchRule& rule);
 /// Tries that take a fraction of a second.
 std::uint64_t default_tries(std::uint64_t operations);
 
+/// All beginnings of a search together take at most about the time of this many tries.
+inline constexpr std::uint64_t kTimesOfStarts = 400;
+
 /// The most operations that all tries together time.
 inline constexpr std::uint64_t kMaxTimedOperations = 4'000'000'000;
 
