@@ -213,7 +213,10 @@ class SetUp {
       stream.graph_ended = ended + q * kLine;
       if (!gpu_.done(driver_.create_stream(priority_of(rank, q), &stream.cuda_stream),
                      "cuStreamCreateWithPriority", &rank) ||
-          !gpu_.done(driver_.create_event(&stream.ready), "cuEventCreate", &rank))
+          !gpu_.done(driver_.create_event(&stream.ready), "cuEventCreate", &rank) ||
+          // On the stream itself, which alone counts there.
+          !gpu_.done(driver_.fill(stream.cuda_stream, stream.graph_ended, 0, kLine),
+                     "cuMemsetD8Async", &rank))
         return false;
     }
     for (Event& event : rank.step_ends) {
@@ -310,10 +313,7 @@ class SetUp {
     if (gpu_.options.check_memory && !poison(rank)) return false;
     const CudaStream cuda_stream = rank.streams.front().cuda_stream;
     if (!gpu_.done(driver_.fill(cuda_stream, rank.arena, 0, program.state_bytes), "cuMemsetD8Async",
-                   &rank) ||
-        !gpu_.done(driver_.fill(cuda_stream, rank.streams.front().graph_ended, 0,
-                                rank.streams.size() * kLine),
-                   "cuMemsetD8Async", &rank))
+                   &rank))
       return false;
     for (const FirstValues& values : first_values_of(program, rank.job->intervals)) {
       if (gpu_.first_values && !put(rank, cuda_stream, values)) return false;
