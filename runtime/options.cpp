@@ -40,7 +40,7 @@ constexpr Row kRows[] = {
        return o.builtin_attention || text == "torch";
      }},
     {{"PIPER_CUDA_DETERMINISTIC", "0 or 1", "1",
-      "on a GPU, add the gradients of flash attention in one order; 0: faster, with other bits in each run"},
+      "on a GPU, add the gradients of attention in one order; 0: faster, with other bits in each run"},
      [](Options& o, std::string_view text) { return parse(text, o.cuda_deterministic); }},
     {{"PIPER_CUDA_GRAPHS", "0 or 1", "1", "on a GPU, capture steps as graphs after the first two"},
      [](Options& o, std::string_view text) { return parse(text, o.cuda_graphs); }},

@@ -119,6 +119,19 @@ double flops_of(Code code) {
   }
 }
 
+/// A buffer that the kernel updates in place is read and written. One that it accumulates into is
+/// only written, as in a call that does not add.
+std::int64_t moved_bytes(const Kernel& kernel, const KernelBody& body) {
+  const BufferUse use = buffer_use(kernel);
+  std::int64_t bytes = 0;
+  for (const auto* buffers : {&use.reads, &use.writes}) {
+    for (const BufferIndex index : *buffers)
+      bytes += body.buffers[index].elements *
+               static_cast<std::int64_t>(tensor::dtype_bytes(body.buffers[index].dtype));
+  }
+  return bytes;
+}
+
 double operations(const Kernel& kernel) {
   // A join adds runs, not positions.
   const std::int64_t rows = kernel.form == Form::join ? kernel.runs->rows() : product(kernel.rows);
@@ -159,9 +172,7 @@ std::uint32_t KernelSet::kernel(const Kernel& kernel, const KernelBody& body) {
   made.form = kernel.form;
   made.launch = launch_of(kernel);
   made.shared_bytes = shared_bytes(kernel, made.launch);
-  for (const BufferIndex buffer : kernel_parameters(kernel))
-    made.bytes += body.buffers[buffer].elements *
-                  static_cast<std::int64_t>(tensor::dtype_bytes(body.buffers[buffer].dtype));
+  made.bytes = moved_bytes(kernel, body);
   made.operations = static_cast<std::int64_t>(operations(kernel));
   // The following lines have line numbers of the .pipe file, the lines before those of this file.
   text_ += "\n// " + comment(made.title) + "\n// " + spread_text(kernel, made.launch) + "\n";

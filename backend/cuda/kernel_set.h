@@ -38,7 +38,8 @@ struct KernelEntry {
   Form form = Form::elements;
   Launch launch;
   std::int64_t shared_bytes = 0;  // static shared memory of a block
-  std::int64_t bytes = 0;         // bytes of its buffers, once each
+  // Bytes of the buffers that it reads and of those that it writes.
+  std::int64_t bytes = 0;
   // Flops of its statements, by the op table's cost, times the elements or rows that execute them.
   std::int64_t operations = 0;
 };

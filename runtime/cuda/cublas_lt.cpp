@@ -46,14 +46,14 @@ Numbers numbers_of(std::uint32_t dtype) {
 }  // namespace
 
 struct CublasLt::Functions {
-#define CUBLAS_LT_FUNCTION(symbol, parameters) int(*symbol) parameters = nullptr;
+#define CUBLAS_LT_FUNCTION(result, symbol, parameters) result(*symbol) parameters = nullptr;
 #include "runtime/cuda/cublas_lt_functions.def"
 #undef CUBLAS_LT_FUNCTION
 
   /// The name of a function that the library lacks, or null.
   const char* find(void* library) {
     LibraryFunctions of(library);
-#define CUBLAS_LT_FUNCTION(symbol, parameters) of.get(symbol, #symbol);
+#define CUBLAS_LT_FUNCTION(result, symbol, parameters) of.get(symbol, #symbol);
 #include "runtime/cuda/cublas_lt_functions.def"
 #undef CUBLAS_LT_FUNCTION
     return of.missing();
@@ -86,7 +86,7 @@ std::unique_ptr<CublasLt> CublasLt::open(const std::string& path, std::string& r
     return nullptr;
   }
   if (const int status = made->functions_->cublasLtCreate(&made->handle_); status != 0) {
-    reason = "`cublasLtCreate` failed with " + std::to_string(status);
+    reason = "`cublasLtCreate` failed with " + made->text_of(status);
     made->handle_ = nullptr;
     return nullptr;
   }
@@ -96,6 +96,12 @@ std::unique_ptr<CublasLt> CublasLt::open(const std::string& path, std::string& r
 CublasLt::~CublasLt() {
   plans_.clear();
   if (handle_ != nullptr) functions_->cublasLtDestroy(handle_);
+}
+
+std::string CublasLt::text_of(int status) const {
+  const char* const text = functions_->cublasLtGetStatusString(status);
+  return "cublasStatus_t " + std::to_string(status) +
+         (text != nullptr ? ": " + std::string(text) : "");
 }
 
 int CublasLt::plan(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace,

@@ -34,6 +34,9 @@ class CublasLt {
   ~CublasLt();
   CublasLt(const CublasLt&) = delete;
 
+  /// `cublasStatus_t 13: the function failed to launch on the GPU`, in the words of cuBLASLt.
+  std::string text_of(int status) const;
+
   /// `end`: a PiperCallEnd. Keeps the algorithms that cuBLASLt ranks best among those that need no
   /// more workspace and do not split sums, because split sums need scratch that grows; if there are
   /// none, those that split sums and add the parts in the type of the sums. A cublasStatus_t.

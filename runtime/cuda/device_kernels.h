@@ -1,6 +1,6 @@
 #pragma once
-// Kernels that the runtime itself starts, in CUDA C++: first values, checks of indices, counts,
-// sums of the loopback transport, attention. Compiled by NVRTC behind backend/cuda/prelude.h, and
+// Kernels that the runtime itself starts, in CUDA C++: progress, small copies, first values, checks
+// of indices, counts, sums of the loopback transport, attention. Compiled by NVRTC behind backend/cuda/prelude.h, and
 // by a host compiler behind tests/cuda/host_shim.h. Warps are blocks of 32 threads: no kernel
 // depends on gridDim.
 
@@ -10,9 +10,21 @@ struct piper_finding {
   int64_t position, value;
 };
 
-// One thread: adds `more` to the number of ended actions. In memory of the host.
-extern "C" __global__ void __launch_bounds__(32, 1) piper_advance(uint32_t* word, uint32_t more) {
-  *(volatile uint32_t*)word = *(volatile uint32_t*)word + more;
+// One thread: adds `more` to the number of ended actions, which is in memory of the device, and
+// writes the sum into memory of the host.
+extern "C" __global__ void __launch_bounds__(32, 1)
+    piper_advance(uint32_t* ended, uint32_t* word, uint32_t more) {
+  *(volatile uint32_t*)word = *ended += more;
+}
+
+// Blocks of 256, `stride` threads in all: copies bytes.
+extern "C" __global__ void __launch_bounds__(256, 4)
+    piper_move(const unsigned char* from, unsigned char* to, uint64_t bytes, uint64_t stride) {
+  const uint64_t thread = (uint64_t)blockIdx.x * 256 + threadIdx.x;
+  const uint64_t tiles = (((uint64_t)from | (uint64_t)to) % 16 == 0) ? bytes / 16 : 0;
+  for (uint64_t i = thread; i < tiles; i += stride)
+    piper_write(to + 16 * i, piper_read<16>(from + 16 * i));
+  for (uint64_t i = 16 * tiles + thread; i < bytes; i += stride) to[i] = from[i];
 }
 
 // Blocks of 256, `stride` threads in all: to[i] = the first value of element first + i of a

@@ -24,6 +24,9 @@ inline constexpr Status kSuccess = 0, kOutOfDeviceMemory = 2, kNotReady = 600,
                         kProductStatus = 100000, kAttentionRefused = 200000,
                         kAttentionOverrun = 200001;
 
+/// Whether a status is of a library: it does not tell whether the device has failed.
+inline bool is_of_library(Status status) { return status >= kProductStatus; }
+
 /// The limit of one launch.
 inline constexpr std::uint64_t kMaxBlocks = 0x7FFFFFFF;
 
@@ -114,8 +117,7 @@ class Driver {
   /// `end`: a PiperCallEnd.
   virtual Status plan_call(const PiperCallShape& shape, std::uint32_t end, std::uint64_t workspace,
                            PlannedCall* created) = 0;
-  /// For calls whose form is LibTorch's. `deterministic`: flash attention adds its gradients in one
-  /// order. False, with the missing file and where it was looked for.
+  /// For calls whose form is LibTorch's. `deterministic`: gradients are added in one order. False, with the missing file and where it was looked for.
   virtual bool open_attention(bool deterministic, std::string& reason) = 0;
 };
 

@@ -15,7 +15,9 @@ namespace {
 /// and numbers are those of CUresult.
 bool is_device_failure(Status status) {
   switch (status) {
-    case 214:  // ECC_UNCORRECTABLE
+    case 214:
+    case 220:
+    case 226:  // ECC_UNCORRECTABLE, NVLINK_UNCORRECTABLE, CONTAINED
     case 700:
     case 702:  // ILLEGAL_ADDRESS, LAUNCH_TIMEOUT
     case 710:
@@ -25,7 +27,9 @@ bool is_device_failure(Status status) {
     case 717:
     case 718:  // MISALIGNED_ADDRESS, INVALID_ADDRESS_SPACE, INVALID_PC
     case 719:
-    case 911: return true;  // LAUNCH_FAILED, EXTERNAL_DEVICE
+    case 721:  // LAUNCH_FAILED, TENSOR_MEMORY_LEAK
+    case 911:
+    case 999: return true;  // EXTERNAL_DEVICE, UNKNOWN
     default: return false;
   }
 }
@@ -35,6 +39,15 @@ bool is_device_failure(Status status) {
 PiperRank& GpuRank::active() { return ranks[static_cast<std::size_t>(gpu->phase)]; }
 GpuProgram& GpuRank::program() { return programs[static_cast<std::size_t>(gpu->phase)]; }
 
+bool Gpu::device_failed() {
+  if (failure || capturing) return failure.has_value();
+  const CudaStream cuda_stream = origin().cuda_stream;
+  Status status = driver->record(transferred, cuda_stream);
+  if (status == kSuccess) status = driver->query(transferred);
+  if (is_device_failure(status)) failure = device_failure(*this, status);
+  return failure.has_value();
+}
+
 bool Gpu::done(Status status, const char* call, const GpuRank* rank, std::uint32_t action) {
   if (status == kSuccess) return true;
   if (failure) return false;
@@ -42,6 +55,7 @@ bool Gpu::done(Status status, const char* call, const GpuRank* rank, std::uint32
     failure = device_failure(*this, status);
     return false;
   }
+  if (is_of_library(status) && device_failed()) return false;
   failure = Failure{.code = kCudaCallFailed,
                     .message = std::string("`") + call + "` failed on " + driver->device_name() +
                                ": " + driver->text_of(status)};
@@ -151,6 +165,14 @@ bool Gpu::download(GpuRank& rank, void* to, const unsigned char* from, std::uint
   return true;
 }
 
+Status Gpu::move(CudaStream cuda_stream, const void* from, void* to, std::uint64_t bytes) {
+  constexpr std::uint64_t kThreads = 256, kTile = 16, kMaxMoved = 64;
+  const std::uint64_t blocks = std::clamp<std::uint64_t>(bytes / (kThreads * kTile), 1, kMaxMoved),
+                      stride = blocks * kThreads;
+  const void* const arguments[] = {&from, &to, &bytes, &stride};
+  return driver->launch(cuda_stream, kernels.move, blocks, kThreads, arguments);
+}
+
 bool Gpu::signal(GpuRank& rank, std::uint32_t stream) {
   GpuStream& own = rank.streams[stream];
   const std::uint32_t more = own.captured - own.signalled;
@@ -160,8 +182,9 @@ bool Gpu::signal(GpuRank& rank, std::uint32_t stream) {
             own.captured - 1);
   own.signalled = own.captured;
   own.calls = 0;
-  // A graph writes the same word in every launch, so a kernel counts there.
-  const void* const arguments[] = {&own.progress, &more};
+  // A graph writes the same word in every launch, so a kernel counts there. It counts in memory of
+  // the device: to read the word it would wait for the host's memory.
+  const void* const arguments[] = {&own.graph_ended, &own.graph_progress, &more};
   return done(driver->launch(own.cuda_stream, kernels.advance, 1, 1, arguments), "cuLaunchKernel",
               &rank);
 }
@@ -180,9 +203,9 @@ int Gpu::end_action(GpuRank& rank, std::uint32_t stream, std::uint32_t action) {
     if ((stream != 0 || awaited || own.calls >= kCallsUnsignalled) && !signal(rank, stream))
       return 1;
   } else {
-    if (!done(driver->write(own.cuda_stream, own.progress,
-                            static_cast<std::uint32_t>(++own.enqueued)),
-              "cuStreamWriteValue32", &rank, action))
+    ++own.enqueued;
+    if (!done(driver->write(own.cuda_stream, own.progress, ++own.single), "cuStreamWriteValue32",
+              &rank, action))
       return 1;
   }
   if (!awaited) return 0;

@@ -36,9 +36,13 @@ struct Gpu;
 struct GpuStream {
   CudaStream cuda_stream = nullptr;
   Event ready = nullptr;  // the inputs of a communication of this stream are ready
-  // The low bits of the number of actions ended since the start of the run, written by the device.
-  std::uint32_t* progress = nullptr;
-  std::uint64_t enqueued = 0;  // actions whose end was enqueued
+  // Written by the device: the low bits of the number of actions that ended, of those enqueued one by
+  // one since the start of the run, and of those of graphs since the stream was made.
+  std::uint32_t *progress = nullptr, *graph_progress = nullptr;
+  unsigned char* graph_ended = nullptr;  // that number of graphs, in memory of the device
+  std::uint32_t graph_start = 0;         // and what it was at the start of the run
+  std::uint64_t enqueued = 0;            // actions whose end was enqueued
+  std::uint32_t single = 0;              // the low bits of the number of those not in a graph
   // Its last action is a communication that not all members have reached.
   bool in_comm = false;
   // For a step that is being captured:
@@ -48,8 +52,9 @@ struct GpuStream {
   std::uint32_t calls = 0;  // since the last signal
 
   std::uint64_t ended() const {
-    return enqueued - static_cast<std::uint32_t>(static_cast<std::uint32_t>(enqueued) -
-                                                 __atomic_load_n(progress, __ATOMIC_ACQUIRE));
+    const std::uint32_t low = __atomic_load_n(progress, __ATOMIC_ACQUIRE) +
+                              __atomic_load_n(graph_progress, __ATOMIC_ACQUIRE) - graph_start;
+    return enqueued - static_cast<std::uint32_t>(static_cast<std::uint32_t>(enqueued) - low);
   }
 };
 
@@ -58,14 +63,6 @@ inline constexpr std::uint32_t kCallsUnsignalled = 16;
 
 /// The end of an action has separate events for even steps, odd steps and captured steps.
 inline constexpr std::size_t kEndSlots = 3;
-
-/// Data that the host writes to the memory from which a step's copies read.
-struct StagedLoad {
-  std::uint32_t input = 0;
-  std::uint32_t action = 0;
-  std::uint64_t first = 0, samples = 0;
-  std::uint64_t offset = 0;  // from the start of a step's part of host memory
-};
 
 /// A rank and one of its two programs.
 struct GpuProgram {
@@ -78,8 +75,8 @@ struct GpuProgram {
   std::vector<std::vector<Event>> ends;
   // Beside these: one more than the step of the last record, 0: none.
   std::vector<std::vector<std::uint64_t>> recorded;
-  std::vector<StagedLoad> loads;  // of a captured step
-  // of such a step, per stream: for position p the last position that is signalled with it
+  std::vector<ScannedLoad> loads;  // of the rank
+  // of a captured step, per stream: for position p the last position that is signalled with it
   std::vector<std::vector<std::uint32_t>> signalled_with;
 };
 
@@ -92,11 +89,14 @@ struct GpuRank {
   // The arena in host memory for offloads and fetches; null if the plan has none.
   unsigned char* host = nullptr;
   std::uint64_t host_bytes = 0;
-  unsigned char* draw = nullptr;     // on the device: seed and step
+  // On the device: the first `staged_loads` bytes of a step's part.
+  unsigned char* carried = nullptr;
   unsigned char* staging = nullptr;  // host memory: kStepsInFlight times the part of a step
-  // Offsets, and the size of a step's part.
-  std::uint64_t staged_scalars = 0, staged_loads = 0, staged_reports = 0, staged_findings = 0,
-                staged_step = 0;
+  // Offsets in a step's part: seed and step; the scalars of the update; small loads, where the bytes
+  // end that one copy carries to the device; other loads; reports; findings. Then its size.
+  static constexpr std::uint64_t kStagedDraw = 0, kStagedScalars = 64, kStagedCarried = 128;
+  static_assert(sizeof(PiperScalars) <= kStagedCarried - kStagedScalars);
+  std::uint64_t staged_loads = 0, staged_reports = 0, staged_findings = 0, staged_step = 0;
   std::vector<GpuStream> streams;
   GpuProgram programs[2];   // by Phase
   PiperRank ranks[2] = {};  // by Phase
@@ -106,13 +106,16 @@ struct GpuRank {
   Event step_ends[kStepsInFlight] = {};  // of the compute stream
 
   // The step that is being enqueued.
-  std::uint64_t loaded = 0;
-  std::size_t next_check = 0, next_report = 0;
+  std::size_t next_load = 0, next_check = 0, next_report = 0;
 
   PiperRank& active();
   GpuProgram& program();
   unsigned char* step_staging(std::uint64_t step) const {
     return staging + step % kStepsInFlight * staged_step;
+  }
+  /// The offset of a load in a step's part.
+  std::uint64_t staged_at(const ScannedLoad& load) const {
+    return (load.carried() ? kStagedCarried : staged_loads) + load.offset;
   }
 };
 
@@ -132,7 +135,7 @@ struct Finding {
 
 /// The kernels that belong to the runtime itself.
 struct OwnKernels {
-  Function advance = nullptr, check = nullptr, count = nullptr;
+  Function advance = nullptr, move = nullptr, check = nullptr, count = nullptr;
   // By PiperDType.
   std::array<Function, PIPER_BF16 + 1> initialise{}, sums{}, attend{}, attend_dq{}, attend_dkv{};
 };
@@ -167,6 +170,10 @@ struct Gpu {
   /// `action`: the caller, if there is one.
   bool done(Status status, const char* call, const GpuRank* rank = nullptr,
             std::uint32_t action = kNoAction);
+  /// Whether there is a failure. Asks an event for it, because a library that is the first to notice
+  /// that the device has failed does not return CUDA's status. A captured step asks nothing: what it
+  /// enqueues does not run, and `capture_steps` asks at its end.
+  bool device_failed();
   /// Keeps a failure at an action, and at the source location `where` if that is not null. Always
   /// 1.
   int fail_at(const GpuRank& rank, std::uint32_t action, std::uint32_t code, std::string message,
@@ -186,6 +193,10 @@ struct Gpu {
   /// Called between runs; false after a failure. Memory of the host may be anywhere.
   bool upload(GpuRank& rank, unsigned char* to, const void* from, std::uint64_t bytes);
   bool download(GpuRank& rank, void* to, const unsigned char* from, std::uint64_t bytes);
+
+  /// Copies bytes by a kernel, between addresses that the device reads and writes. A small copy by
+  /// the copy engine would hold up the kernels after it for longer.
+  Status move(CudaStream cuda_stream, const void* from, void* to, std::uint64_t bytes);
 
   /// The index of an action's end event in GpuProgram::ends.
   std::size_t end_slot(std::uint32_t position, std::uint64_t step) const {
@@ -209,10 +220,6 @@ std::optional<Failure> set_up(Gpu& gpu, const GpuPrograms& programs, const std::
 void capture_steps(Gpu& gpu, const std::function<bool(std::uint64_t step)>& enqueue);
 /// Enqueues a captured step; its data and scalars lie in host memory. False after a failure.
 bool launch_step(Gpu& gpu, std::uint64_t step);
-
-/// Writes the data of a load for a step of the run; false if it cannot be read, and then there is a
-/// failure.
-bool load_staged(GpuRank& rank, const StagedLoad& load, std::uint64_t step);
 
 /// The functions that roles call.
 PiperDevice device_of(GpuRank& rank);

@@ -137,6 +137,7 @@ bool attended(GpuRank& rank, std::uint32_t action, Status status) {
   Gpu& gpu = *rank.gpu;
   if (status != kAttentionRefused && status != kAttentionOverrun)
     return gpu.done(status, "attention of LibTorch", &rank, action);
+  if (status == kAttentionRefused && gpu.device_failed()) return false;
   const char* const hint =
       "`PIPER_CUDA_ATTENTION=builtin` plans for kernels of piper, slow for long sequences";
   gpu.fail_at(rank, action, status == kAttentionOverrun ? kWorkspaceOverrun : kLibraryFailed,
@@ -194,22 +195,19 @@ int call_call(PiperDevice* device, PiperRank*, std::uint32_t stream, std::uint32
 }
 
 int call_load(PiperDevice* device, PiperRank* active, std::uint32_t stream, std::uint32_t action,
-              std::uint32_t input, std::uint64_t first, std::uint64_t samples, std::uint64_t to) {
+              std::uint32_t, std::uint64_t, std::uint64_t, std::uint64_t to) {
   GpuRank& rank = of(device);
   Gpu& gpu = *rank.gpu;
-  const StagedLoad staged{input, action, first, samples, rank.staged_loads + rank.loaded};
-  unsigned char* const from = rank.step_staging(active->step) + staged.offset;
-  const std::uint64_t bytes = samples * sample_bytes(*piper_input(&gpu.job, input));
-  rank.loaded += aligned(bytes);
-  if (gpu.capturing) {
-    rank.program().loads.push_back(staged);
-  } else if (!load_staged(rank, staged, active->step)) {
-    return 1;
+  const ScannedLoad& load = rank.program().loads[rank.next_load++];
+  const std::uint64_t offset = rank.staged_at(load);
+  const CudaStream cuda_stream = cuda_stream_of_call(rank, stream);
+  if (load.carried()) {
+    const Status moved = gpu.move(cuda_stream, rank.carried + offset, rank.arena + to, load.bytes);
+    return gpu.done(moved, "cuLaunchKernel", &rank, action) ? 0 : 1;
   }
-  return gpu.done(gpu.driver->copy(cuda_stream_of_call(rank, stream), rank.arena + to, from, bytes),
-                  "cuMemcpyAsync", &rank, action)
-             ? 0
-             : 1;
+  const Status copied = gpu.driver->copy(cuda_stream, rank.arena + to,
+                                         rank.step_staging(active->step) + offset, load.bytes);
+  return gpu.done(copied, "cuMemcpyAsync", &rank, action) ? 0 : 1;
 }
 
 int call_report(PiperDevice* device, PiperRank* active, std::uint32_t stream, std::uint32_t action,
@@ -221,9 +219,8 @@ int call_report(PiperDevice* device, PiperRank* active, std::uint32_t stream, st
                       rank.program().scan->reports[rank.next_report++].offset;
   for (std::uint32_t i = 0; i < num_from; ++i, to += 8) {
     const std::uint64_t bytes = counted != 0 && i + 1 == num_from ? 8 : element_bytes(dtype);
-    if (!gpu.done(
-            gpu.driver->copy(cuda_stream_of_call(rank, stream), to, rank.arena + from[i], bytes),
-            "cuMemcpyAsync", &rank, action))
+    if (!gpu.done(gpu.move(cuda_stream_of_call(rank, stream), rank.arena + from[i], to, bytes),
+                  "cuLaunchKernel", &rank, action))
       return 1;
   }
   return 0;
@@ -239,7 +236,7 @@ int call_communicate(PiperDevice* device, PiperRank*, std::uint32_t stream, std:
 
 PiperDevice device_of(GpuRank& rank) {
   return {.abi_version = PIPER_DEVICE_ABI_VERSION,
-          .draw = rank.draw,
+          .draw = rank.carried + GpuRank::kStagedDraw,
           .device = &rank,
           .begin = call_begin,
           .end = call_end,

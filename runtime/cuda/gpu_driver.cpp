@@ -97,8 +97,7 @@ class GpuDriver final : public Driver {
   int processors() const override { return processors_; }
   std::string text_of(Status status) const override {
     if (status == kAttentionRefused || status == kAttentionOverrun) return torch_->error();
-    if (status >= kProductStatus)
-      return "cublasStatus_t " + std::to_string(status - kProductStatus);
+    if (is_of_library(status)) return products_->text_of(status - kProductStatus);
     const char *name = nullptr, *text = nullptr;
     cuda_.cuGetErrorName(status, &name);
     cuda_.cuGetErrorString(status, &text);

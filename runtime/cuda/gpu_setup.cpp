@@ -35,6 +35,7 @@ class SetUp {
       for (const Phase phase : {Phase::training, Phase::evaluation}) {
         if (auto failure = bind(rank, phase)) return failure;
       }
+      lay_out(rank);
     }
     if (auto failure = open_attention()) return failure;
     if (auto failure = fits()) return failure;
@@ -68,7 +69,7 @@ class SetUp {
     }
     OwnKernels& own = gpu_.kernels;
     if (!find("piper_check", own.check) || !find("piper_count", own.count) ||
-        !find("piper_advance", own.advance))
+        !find("piper_advance", own.advance) || !find("piper_move", own.move))
       return false;
     for (std::uint32_t dtype = 0; dtype_name(dtype) != nullptr; ++dtype) {
       const std::string suffix = std::string("_") + dtype_name(dtype);
@@ -116,12 +117,12 @@ class SetUp {
     active.runtime = &rank;
     GpuProgram& program = rank.programs[p];
     program.role = (evaluation ? programs_.evaluation : programs_.training)[rank.index];
+    auto scanned = std::make_unique<RoleScan>();
+    if (auto failure = scan_role(*program.role, gpu_.job, *rank.job, evaluation, *scanned))
+      return failure;
+    program.loads = scanned->loads;
     std::unique_ptr<RoleScan>& scan = scans_[{program.role, p}];
-    if (!scan) {
-      scan = std::make_unique<RoleScan>();
-      if (auto failure = scan_role(*program.role, gpu_.job, *rank.job, evaluation, *scan))
-        return failure;
-    }
+    if (!scan) scan = std::move(scanned);
     program.scan = scan.get();
     for (std::uint32_t k = 0; k < program.role->num_kernels; ++k) {
       if (!find(program.role->kernels[k].name, program.functions.emplace_back()))
@@ -137,11 +138,14 @@ class SetUp {
   /// The room for all arenas together, checked before any is allocated, so that a lack is reported
   /// at once.
   std::optional<Failure> fits() {
-    std::uint64_t needed = 0, free = 0;
-    for (const auto& rank : gpu_.ranks) needed += rank->arena_bytes;
+    std::uint64_t needed = 0, carried = 0, free = 0;
+    for (const auto& rank : gpu_.ranks) {
+      needed += rank->arena_bytes;
+      carried += rank->staged_loads;
+    }
     if (!gpu_.done(driver_.free_bytes(&free), "cuMemGetInfo")) return gpu_.failure;
     const std::uint64_t libraries = driver_.library_bytes() + gpu_.exchange->library_bytes();
-    if (needed + libraries <= free) return std::nullopt;
+    if (needed + carried + libraries <= free) return std::nullopt;
     const std::string taken =
         libraries > 0 ? ", of which libraries take about `" + std::to_string(libraries) + "`" : "";
     const std::string ranks =
@@ -158,25 +162,35 @@ class SetUp {
             "smaller microbatches need less, and `piper show memory` lists the memory of each rank"};
   }
 
-  bool allocate(GpuRank& rank) {
+  static std::size_t num_streams(const GpuRank& rank) {
     std::size_t streams = 0;
-    std::uint64_t loads = 0, reports = 0;
-    std::size_t checks = 0;
-    for (const Phase phase : {Phase::training, Phase::evaluation}) {
-      const auto p = static_cast<std::size_t>(phase);
-      const RoleScan* scan = rank.programs[p].scan;
-      if (scan == nullptr) continue;
-      streams = std::max<std::size_t>(streams, rank.ranks[p].program->num_streams);
-      loads = std::max(loads, scan->load_bytes);
-      reports = std::max(reports, scan->report_bytes);
-      checks = std::max(checks, scan->checks.size());
+    for (const PiperRank& active : rank.ranks) {
+      if (active.program != nullptr)
+        streams = std::max<std::size_t>(streams, active.program->num_streams);
     }
-    rank.staged_loads = rank.staged_scalars + 2 * kLine;  // scalars; seed and step
+    return streams;
+  }
+
+  /// A step's part of host memory: the larger of the two programs.
+  static void lay_out(GpuRank& rank) {
+    std::uint64_t carried = 0, loads = 0, reports = 0;
+    std::size_t checks = 0;
+    for (const GpuProgram& program : rank.programs) {
+      if (program.scan == nullptr) continue;
+      carried = std::max(carried, program.scan->carried_bytes);
+      loads = std::max(loads, program.scan->load_bytes);
+      reports = std::max(reports, program.scan->report_bytes);
+      checks = std::max(checks, program.scan->checks.size());
+    }
+    rank.staged_loads = GpuRank::kStagedCarried + carried;
     rank.staged_reports = rank.staged_loads + loads;
     rank.staged_findings = rank.staged_reports + reports;
     rank.staged_step = aligned(rank.staged_findings + checks * sizeof(Finding));
+  }
+
+  bool allocate(GpuRank& rank) {
     if (!device_memory(rank.arena_bytes, rank.arena, rank) ||
-        !device_memory(2 * sizeof(std::uint64_t), rank.draw, rank))
+        !device_memory(rank.staged_loads, rank.carried, rank))
       return false;
     if (!host_memory(kStepsInFlight * rank.staged_step, rank.staging)) return false;
     if (rank.host_bytes > 0 && !host_memory(rank.host_bytes, rank.host)) return false;
@@ -185,18 +199,24 @@ class SetUp {
       active.host = rank.host;
     }
     rank.device = device_of(rank);
-    return make_streams(rank, streams) && make_events(rank);
+    return make_streams(rank, num_streams(rank)) && make_events(rank);
   }
 
   bool make_streams(GpuRank& rank, std::size_t count) {
-    unsigned char* words = nullptr;
-    if (!host_memory(count * kLine, words)) return false;
+    unsigned char *words = nullptr, *ended = nullptr;
+    if (!host_memory(2 * count * kLine, words) || !device_memory(count * kLine, ended, rank))
+      return false;
     for (std::size_t q = 0; q < count; ++q) {
       GpuStream& stream = rank.streams.emplace_back();
-      stream.progress = reinterpret_cast<std::uint32_t*>(words + q * kLine);
+      stream.progress = reinterpret_cast<std::uint32_t*>(words + 2 * q * kLine);
+      stream.graph_progress = reinterpret_cast<std::uint32_t*>(words + (2 * q + 1) * kLine);
+      stream.graph_ended = ended + q * kLine;
       if (!gpu_.done(driver_.create_stream(priority_of(rank, q), &stream.cuda_stream),
                      "cuStreamCreateWithPriority", &rank) ||
-          !gpu_.done(driver_.create_event(&stream.ready), "cuEventCreate", &rank))
+          !gpu_.done(driver_.create_event(&stream.ready), "cuEventCreate", &rank) ||
+          // On the stream itself, which alone counts there.
+          !gpu_.done(driver_.fill(stream.cuda_stream, stream.graph_ended, 0, kLine),
+                     "cuMemsetD8Async", &rank))
         return false;
     }
     for (Event& event : rank.step_ends) {

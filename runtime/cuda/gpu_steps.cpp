@@ -12,7 +12,6 @@ namespace piper::runtime::cuda {
 namespace {
 
 constexpr std::uint64_t kDrawBytes = 2 * sizeof(std::uint64_t);  // seed and step
-std::uint64_t staged_draw(const GpuRank& rank) { return rank.staged_scalars + 64; }
 
 }  // namespace
 
@@ -54,7 +53,8 @@ void GpuSteps::begin_run(const DeviceRun& run) {
     rank->flight.begin_program(*rank->active().program);
     for (GpuStream& stream : rank->streams) {
       *stream.progress = 0;
-      stream.enqueued = 0;
+      stream.graph_start = *stream.graph_progress;
+      stream.enqueued = stream.single = 0;
       stream.in_comm = false;
     }
     for (std::vector<std::uint64_t>& recorded : rank->program().recorded)
@@ -71,7 +71,9 @@ bool GpuSteps::enqueue(std::uint64_t step) {
     capture_steps(gpu_, [&](std::uint64_t parity) { return enqueue_actions(parity); });
   }
   if (gpu_.failure) return false;
-  for (const auto& rank : gpu_.ranks) stage(*rank, step);
+  for (const auto& rank : gpu_.ranks) {
+    if (!stage(*rank, step)) return false;
+  }
   const bool timed = step + 1 == timed_step_, in_graph = graphs.ready() && !timed;
   gpu_.in_graph[step % kStepsInFlight] = in_graph;
   if (in_graph) return launch_step(gpu_, step);
@@ -109,9 +111,9 @@ bool GpuSteps::enqueue_actions(std::uint64_t step) {
   return true;
 }
 
-/// Fills the host memory that the step reads: the key of random numbers and the scalars of its
-/// update. Clears the memory that the step writes.
-void GpuSteps::stage(GpuRank& rank, std::uint64_t step) {
+/// Fills the host memory that the step reads: the key of random numbers, the scalars of the update,
+/// data. Clears the memory that the step writes. False after a failure.
+bool GpuSteps::stage(GpuRank& rank, std::uint64_t step) {
   PiperRank& active = rank.active();
   active.step = step;
   active.global_step = gpu_.first_step + step;
@@ -121,25 +123,36 @@ void GpuSteps::stage(GpuRank& rank, std::uint64_t step) {
               rank.program().scan->checks.size() * sizeof(Finding));
   const std::uint64_t draw[] = {gpu_.job.seed, active.global_step};
   static_assert(sizeof draw == kDrawBytes);
-  std::memcpy(staging + staged_draw(rank), draw, sizeof draw);
-  if (gpu_.phase != Phase::training) return;
-  const PiperScalars scalars = scalars_of_step(gpu_.job.optimizer, active.global_step);
-  std::memcpy(staging + rank.staged_scalars, &scalars, sizeof scalars);
+  std::memcpy(staging + GpuRank::kStagedDraw, draw, sizeof draw);
+  if (gpu_.phase == Phase::training) {
+    const PiperScalars scalars = scalars_of_step(gpu_.job.optimizer, active.global_step);
+    std::memcpy(staging + GpuRank::kStagedScalars, &scalars, sizeof scalars);
+  }
+  for (const ScannedLoad& load : rank.program().loads) {
+    auto failure = gpu_.data->load(load.input, active.global_step, load.first, load.samples,
+                                   staging + rank.staged_at(load));
+    if (!failure) continue;
+    gpu_.fail_at(rank, load.action, failure->code, std::move(failure->message),
+                 std::move(failure->hint), &data_line(gpu_.job, gpu_.phase));
+    return false;
+  }
+  return true;
 }
 
+/// Brings the step's data to the device in one copy.
 bool GpuSteps::begin_step(GpuRank& rank, std::uint64_t step) {
   rank.active().step = step;
-  rank.loaded = 0;
-  rank.next_check = rank.next_report = 0;
-  const unsigned char* const staging = rank.step_staging(step);
+  rank.next_load = rank.next_check = rank.next_report = 0;
   const CudaStream cuda_stream = rank.streams.front().cuda_stream;
-  const auto put = [&](unsigned char* to, const unsigned char* from, std::uint64_t bytes) {
-    return gpu_.done(driver_.copy(cuda_stream, to, from, bytes), "cuMemcpyAsync", &rank);
-  };
-  return put(rank.draw, staging + staged_draw(rank), kDrawBytes) &&
-         (gpu_.phase != Phase::training ||
-          put(rank.arena + rank.active().program->scalars_offset, staging + rank.staged_scalars,
-              sizeof(PiperScalars)));
+  if (!gpu_.done(
+          driver_.copy(cuda_stream, rank.carried, rank.step_staging(step), rank.staged_loads),
+          "cuMemcpyAsync", &rank))
+    return false;
+  return gpu_.phase != Phase::training ||
+         gpu_.done(
+             gpu_.move(cuda_stream, rank.carried + GpuRank::kStagedScalars,
+                       rank.arena + rank.active().program->scalars_offset, sizeof(PiperScalars)),
+             "cuLaunchKernel", &rank);
 }
 
 // ---- read back

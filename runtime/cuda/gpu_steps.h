@@ -36,7 +36,7 @@ class GpuSteps {
 
   void put_in_one_order(Phase phase);
   bool enqueue_actions(std::uint64_t step);
-  void stage(GpuRank& rank, std::uint64_t step);
+  bool stage(GpuRank& rank, std::uint64_t step);
   bool begin_step(GpuRank& rank, std::uint64_t step);
   bool look_at_checks(const GpuRank& rank, std::uint64_t step);
   bool keep_reports(GpuRank& rank, std::uint64_t step);

@@ -80,10 +80,14 @@ struct Scanner {
     scan.flash_attention |= of.form == PIPER_ATTEND_FLASH;
     return 0;
   }
-  int load(std::uint32_t input, std::uint64_t samples) {
+  int load(std::uint32_t action, std::uint32_t input, std::uint64_t first, std::uint64_t samples) {
     const PiperInput* const loaded = piper_input(&job, input);
     if (loaded == nullptr) return refuse("a load names an input that does not exist");
-    scan.load_bytes += aligned(samples * sample_bytes(*loaded));
+    ScannedLoad& load = scan.loads.emplace_back(
+        ScannedLoad{action, input, first, samples, samples * sample_bytes(*loaded)});
+    std::uint64_t& total = load.carried() ? scan.carried_bytes : scan.load_bytes;
+    load.offset = total;
+    total += aligned(load.bytes);
     return 0;
   }
   int report(std::uint32_t action, std::uint32_t subject, std::uint32_t count, std::uint32_t dtype,
@@ -121,9 +125,9 @@ PiperDevice scanning_device(Scanner& scanner) {
                     std::uint32_t, std::uint64_t, std::int64_t, std::uint64_t) { return 0; };
   device.call = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t,
                    const PiperCall* call) { return Scanner::of(d).call(*call); };
-  device.load = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, std::uint32_t input,
-                   std::uint64_t, std::uint64_t samples,
-                   std::uint64_t) { return Scanner::of(d).load(input, samples); };
+  device.load = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t action,
+                   std::uint32_t input, std::uint64_t first, std::uint64_t samples,
+                   std::uint64_t) { return Scanner::of(d).load(action, input, first, samples); };
   device.report = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t action,
                      std::uint32_t subject, const std::uint64_t*, std::uint32_t count,
                      std::uint32_t dtype, std::uint32_t counted) {

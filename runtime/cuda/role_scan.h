@@ -4,7 +4,7 @@
 //
 // Guarantees: allocations, products and events that a step uses are those listed here; shapes of
 // equal number are equal, and numbers are below PiperEnqueue::num_shapes; nothing depends on the
-// rank of the role.
+// rank of the role, except the samples that it loads.
 
 #include <cstddef>
 #include <cstdint>
@@ -46,6 +46,20 @@ struct ScannedCheck {
   const PiperCheck* check = nullptr;
 };
 
+/// Data that the host provides for a step. The offset counts from the first of the loads that are
+/// carried together, or from the first of the others.
+struct ScannedLoad {
+  std::uint32_t action = 0, input = 0;
+  std::uint64_t first = 0, samples = 0;
+  std::uint64_t bytes = 0, offset = 0;
+  bool carried() const { return bytes <= kMaxCarriedLoad; }
+
+  /// Loads of at most this number of bytes go to the device in one copy per step, because the bytes
+  /// of a small copy take less time than the copy itself. Larger ones would need memory beside the
+  /// plan.
+  static constexpr std::uint64_t kMaxCarriedLoad = 64 << 10;
+};
+
 struct RoleScan {
   std::vector<ScannedAction> actions;  // per action
   // Per queue and position: whether an action waits for its end.
@@ -55,7 +69,10 @@ struct RoleScan {
   bool flash_attention = false;        // of bf16
   std::vector<ScannedReport> reports;  // as a step makes them
   std::vector<ScannedCheck> checks;
-  std::uint64_t load_bytes = 0, report_bytes = 0;  // of a step, each aligned
+  std::vector<ScannedLoad> loads;  // as a step makes them; `first` is the rank's
+  // The bytes of a step, each aligned: loads that go to the device together, loads that are copied
+  // one by one, reports.
+  std::uint64_t carried_bytes = 0, load_bytes = 0, report_bytes = 0;
 };
 
 /// Bytes of a sample of an input.

@@ -1,5 +1,6 @@
 // Steps as graphs: the device gets a step of all ranks in one call.
 #include <algorithm>
+#include <utility>
 
 #include "runtime/cuda/gpu.h"
 
@@ -21,7 +22,6 @@ bool capture(Gpu& gpu, std::uint64_t parity, Graph& made,
   const CudaStream origin = gpu.origin().cuda_stream;
   if (!gpu.done(gpu.driver->begin_capture(origin), "cuStreamBeginCapture")) return false;
   for (const auto& rank : gpu.ranks) {
-    rank->program().loads.clear();
     for (GpuStream& stream : rank->streams) stream.captured = stream.signalled = stream.calls = 0;
     for (std::vector<std::uint64_t>& recorded : rank->program().recorded) {
       for (std::size_t at = kEndSlots - 1; at < recorded.size(); at += kEndSlots) recorded[at] = 0;
@@ -32,7 +32,12 @@ bool capture(Gpu& gpu, std::uint64_t parity, Graph& made,
   gpu.capturing = gpu.behind_steps = false;
   Graph graph = nullptr;
   const Status ended = gpu.driver->end_capture(origin, &graph);
-  if (!whole || !gpu.done(ended, "cuStreamEndCapture")) return false;
+  if (!whole || !gpu.done(ended, "cuStreamEndCapture")) {
+    // A library may have refused its call because the device has failed.
+    const std::optional<Failure> refused = std::exchange(gpu.failure, std::nullopt);
+    if (!gpu.device_failed()) gpu.failure = refused;
+    return false;
+  }
   made = graph;
   return true;
 }
@@ -62,27 +67,12 @@ void capture_steps(Gpu& gpu, const std::function<bool(std::uint64_t step)>& enqu
   gpu.join_streams();
 }
 
-bool load_staged(GpuRank& rank, const StagedLoad& load, std::uint64_t step) {
-  Gpu& gpu = *rank.gpu;
-  auto failure = gpu.data->load(load.input, rank.active().global_step, load.first, load.samples,
-                                rank.step_staging(step) + load.offset);
-  if (!failure) return true;
-  gpu.fail_at(rank, load.action, failure->code, std::move(failure->message),
-              std::move(failure->hint), &data_line(gpu.job, gpu.phase));
-  return false;
-}
-
 void Gpu::drop_graphs() {
   driver->drop_graphs();
   for (StepGraphs& each : graphs) each = {};
 }
 
 bool launch_step(Gpu& gpu, std::uint64_t step) {
-  for (const auto& rank : gpu.ranks) {
-    for (const StagedLoad& load : rank->program().loads) {
-      if (!load_staged(*rank, load, step)) return false;
-    }
-  }
   const CudaStream origin = gpu.origin().cuda_stream;
   if (!gpu.done(
           gpu.driver->launch_graph(

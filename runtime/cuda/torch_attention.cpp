@@ -84,7 +84,7 @@ const char* missing_kernel() {
 constexpr std::string_view kVersion = PIPER_TEXT(TORCH_VERSION_MAJOR) "." PIPER_TEXT(
     TORCH_VERSION_MINOR) "." PIPER_TEXT(TORCH_VERSION_PATCH);
 
-/// Makes flash's gradient add in one order. Uninitialised memory need not be filled for that.
+/// Makes gradients of attention add in one order. Uninitialised memory need not be filled for that.
 void set_deterministic(bool deterministic) {
   at::globalContext().setDeterministicAlgorithms(deterministic, false);
   at::globalContext().setDeterministicFillUninitializedMemory(false);
@@ -239,11 +239,14 @@ int attend_grad(void* stream, const PiperCall& call) {
       return lies_at(std::get<0>(given), of_query) && lies_at(std::get<1>(given), of_key) &&
              lies_at(std::get<2>(given), of_value);
     }
-    // Keys are not split: gradients of queries are added in one order.
-    constexpr std::int64_t kWhole = 1;
+    // Split keys have more blocks, and add gradients of queries in any order. LibTorch chooses how
+    // often unless they are to be added in one; the workspace is the same.
+    const auto splits = at::globalContext().deterministicAlgorithms()
+                            ? std::optional<std::int64_t>(1)
+                            : std::nullopt;
     const auto given = at::_ops::_efficient_attention_backward::call(
         change, query, key, value, std::nullopt, result, std::nullopt, std::nullopt, sizes.seq,
-        sizes.keys, sums, 0.0, none, none, mask_of(sizes), false, sizes.scale, kWhole, std::nullopt,
+        sizes.keys, sums, 0.0, none, none, mask_of(sizes), false, sizes.scale, splits, std::nullopt,
         false);
     return lies_at(std::get<0>(given), of_query) && lies_at(std::get<1>(given), of_key) &&
            lies_at(std::get<2>(given), of_value);

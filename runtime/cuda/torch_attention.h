@@ -6,7 +6,7 @@
 // Guarantees: a call enqueues on the stream and returns; results lie at the requested addresses;
 // LibTorch's other allocations come from the workspace of the call, in the order that
 // backend/cuda/attention.h counts, or the call fails; additions have one order (deterministic
-// algorithms), except for flash attention's gradient if that was not asked for; no random numbers
+// algorithms), except for gradients if that was not asked for; no random numbers
 // are drawn, and nothing is saved except out and lse. A captured stream works like any other.
 //
 //   std::string reason;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "backend/cuda/kernel_set.h"
 #include "backend/kernel/evaluate.h"
 #include "backend/kernel/update_body.h"
 #include "ir/tensor/builder.h"
@@ -87,6 +88,19 @@ TEST(KernelUpdate, AdamW) {
     ASSERT_NEAR(out[1][i], m2, 1e-14);
     ASSERT_NEAR(out[2][i], v2, 1e-14);
   }
+}
+
+/// Parameter and moments are updated in place: each is read and written.
+TEST(KernelUpdate, BytesOfAKernelForGpus) {
+  Context context;
+  Optimizer optimizer;
+  optimizer.kind = Optimizer::Kind::adamw;
+  const auto update = backend::update_body(context, optimizer, DType::f32, kCount);
+  backend::cuda::KernelSet kernels;
+  kernels.add(backend::update_kernels(update, backend::Target::cuda));
+  ASSERT_EQ(kernels.list().size(), 1u);
+  // Gradient, parameter twice, both moments twice; rate, clip factor and both biases.
+  EXPECT_EQ(kernels.list().front().bytes, std::int64_t{7 * kCount * 4 + 4 * 8});
 }
 
 TEST(KernelUpdate, Sgd) {

@@ -141,7 +141,7 @@ TEST(CudaDeclarations, AgreeWithCublasLt) {
       header_of_cython(*cublas, {}, {}) +
       header_of_cython(*products, structures,
                        symbols_of("runtime/cuda/cublas_lt_functions.def", "cublasLt"));
-  expect_alike(comparing("CUBLAS_LT_FUNCTION(symbol, parameters)", "int") + kCublasLt,
+  expect_alike(comparing("CUBLAS_LT_FUNCTION(result, symbol, parameters)", "result") + kCublasLt,
                include_bindings(folder, header), folder);
 }
 

@@ -117,6 +117,7 @@ TEST_F(GpuDriverTest, LaunchesHaveOneDimension) {
   EXPECT_EQ(last_call(), "cuLaunchKernel 2147483647 1 1 256 1 1 0");
   const Status refused = driver_->launch(stream, nullptr, kMaxBlocks + 1, 256, nullptr);
   EXPECT_EQ(driver_->text_of(refused), "CUDA_ERROR_INVALID_VALUE: in words");
+  EXPECT_EQ(driver_->text_of(kProductStatus + 13), "cublasStatus_t 13: in the words of cuBLASLt");
 }
 
 TEST_F(GpuDriverTest, EverythingIsGivenBack) {
@@ -287,6 +288,8 @@ TEST_F(Products, OneThatIsRefusedMakesRoomForTheNext) {
   EXPECT_EQ(seen_.ran, std::vector<std::uint64_t>({3, 3})) << "an algorithm is chosen once";
   seen_.whole.back().runs = false;
   EXPECT_EQ(multiply(product), 15);
+  EXPECT_EQ(products_->text_of(15),
+            "cublasStatus_t 15: the functionality requested is not supported");
 }
 
 TEST_F(Products, SumsAreSplitWhereNothingElseIsOffered) {

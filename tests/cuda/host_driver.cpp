@@ -21,6 +21,7 @@ using cuda::Status;
 namespace {
 
 constexpr Status kInvalidValue = 1, kNotFound = 500, kIllegalAddress = 700;
+constexpr int kExecutionFailed = 13;  // a cublasStatus_t
 // of captures
 constexpr Status kUnsupported = 900, kUnjoined = 904, kIsolation = 905, kCapturedEvent = 907;
 constexpr std::size_t kAlignment = 256;
@@ -379,6 +380,8 @@ Status HostDriver::call(CudaStream stream, PlannedCall planned, const PiperCall&
 }
 
 Status HostDriver::multiply(CudaStream stream, PlannedCall planned, const PiperCall& call) {
+  // Libraries do not return CUDA's status.
+  if (failed_ != cuda::kSuccess) return cuda::kProductStatus + kExecutionFailed;
   if (const Status refused = refusal("cublasLtMatmul")) return refused;
   const auto* const product = real<HostProduct>(planned);
   if (reinterpret_cast<std::uintptr_t>(call.workspace) % kAlignment != 0 ||
@@ -411,6 +414,7 @@ bool HostDriver::open_attention(bool, std::string& reason) {
 /// temporaries lie elsewhere.
 Status HostDriver::attend(CudaStream stream, const PiperCall& call) {
   const bool gradient = call.shape->kind == PIPER_CALL_ATTEND_GRAD;
+  if (failed_ != cuda::kSuccess) return cuda::kAttentionRefused;
   if (const Status refused = refusal(gradient ? "attention_grad" : "attention")) return refused;
   if (backend::cuda::attention_workspace(call.shape->of.attend, gradient) +
           options_.attention_wants >

@@ -46,8 +46,8 @@ std::string build_own_host_image(const std::string& folder) {
   std::string text =
       "#include \"tests/cuda/host_shim.h\"\n#include \"backend/cuda/prelude.h\"\n#include \"runtime/kernel_math.h\"\n#include \"runtime/cuda/device_kernels.h\"\n"
       "#include \"tests/cuda/host_call.h\"\n";
-  text += host_kernel("piper_advance", false) + host_kernel("piper_check", true) +
-          host_kernel("piper_count", true);
+  text += host_kernel("piper_advance", false) + host_kernel("piper_move", false) +
+          host_kernel("piper_check", true) + host_kernel("piper_count", true);
   for (const std::string dtype : {"f64", "f32", "i64", "bf16"})
     text +=
         host_kernel("piper_initialise_" + dtype, false) + host_kernel("piper_sum_" + dtype, false);

@@ -1,12 +1,15 @@
-// The kernels of whole programs under NVRTC: they compile for every architecture, need no stack and
-// spill no register.
+// The kernels of whole programs under NVRTC: they compile for every architecture, need no stack,
+// spill no register, and their machine code moves 16 bytes at once where the plan says so.
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <future>
+#include <map>
 
 #include "backend/cuda/kernel_set.h"
 #include "backend/cuda/nvrtc.h"
+#include "tests/cuda/disassembly.h"
 #include "tests/cuda/programs.h"
 #include "tests/support/fetched.h"
 #include "tests/support/golden.h"
@@ -20,8 +23,25 @@ using backend::cuda::Nvrtc;
 
 constexpr const char* kArchitectures[] = {"sm_80", "sm_90a", "sm_100"};
 
-void add_all(KernelSet& kernels, const CudaProgram& program) {
-  for (const backend::KernelBody& body : program.programs.bodies) kernels.add(body);
+/// Per kernel the bytes of its narrowest type that a thread moves at once.
+using MovedBytes = std::map<std::string, std::int64_t>;
+
+MovedBytes add_all(KernelSet& kernels, const CudaProgram& program) {
+  MovedBytes moved;
+  for (const backend::KernelBody& body : program.programs.bodies) {
+    for (const backend::cuda::BodyStep& step : kernels.add(body)) {
+      if (step.kind != backend::cuda::BodyStep::Kind::kernel) continue;
+      std::int64_t narrowest = 8;
+      for (const backend::cuda::Argument& argument : step.arguments) {
+        if (argument.kind == backend::cuda::Argument::Kind::buffer)
+          narrowest = std::min<std::int64_t>(
+              narrowest, tensor::dtype_bytes(body.buffers[argument.buffer].dtype));
+      }
+      moved[kernels.list()[step.number].name] =
+          narrowest * std::get<backend::Kernel>(body.steps[step.nest]).lanes.vector;
+    }
+  }
+  return moved;
 }
 
 class NvrtcTest : public testing::Test {
@@ -47,11 +67,31 @@ void expect_clean(const Compiled& made, const KernelSet& kernels, const std::str
   }
 }
 
+void expect_wide(const Compiled& compiled, const MovedBytes& moved) {
+  std::string reason;
+  const auto codes = disassemble(compiled.cubin, reason);
+  if (codes.empty()) PIPER_NOT_FETCHED(reason);
+  std::size_t wide = 0;
+  for (const auto& [name, bytes] : moved) {
+    const auto found = codes.find(name);
+    ASSERT_NE(found, codes.end()) << name;
+    const MachineCode& code = found->second;
+    EXPECT_EQ(code.local, 0u) << name;
+    EXPECT_GT(code.stores, 0u) << name;
+    if (bytes < 16) continue;
+    ++wide;
+    EXPECT_GT(code.wide_loads + code.wide_stores, 0u)
+        << name << ": " << code.loads << " loads, " << code.stores << " stores";
+  }
+  EXPECT_GT(wide, 60u);
+}
+
 TEST_F(NvrtcTest, EveryProgram) {
   KernelSet kernels;  // those that several programs have are compiled once
+  MovedBytes moved;
   for (const auto& dtype : {std::optional<tensor::DType>(), std::optional(tensor::DType::bf16)}) {
     const std::size_t known = kernels.list().size();
-    for (const CudaProgram& program : cuda_programs(dtype)) add_all(kernels, program);
+    for (const CudaProgram& program : cuda_programs(dtype)) moved.merge(add_all(kernels, program));
     EXPECT_GT(kernels.list().size(), known + 40);
   }
   std::vector<std::future<Compiled>> made;
@@ -60,8 +100,11 @@ TEST_F(NvrtcTest, EveryProgram) {
       return nvrtc_->compile(kernels.source(), architecture);
     }));
   }
-  for (std::size_t i = 0; i < made.size(); ++i)
-    expect_clean(made[i].get(), kernels, kArchitectures[i]);
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    const Compiled compiled = made[i].get();
+    expect_clean(compiled, kernels, kArchitectures[i]);
+    if (std::string_view(kArchitectures[i]) == "sm_90a") expect_wide(compiled, moved);
+  }
 }
 
 /// The kernels of the runtime itself.
@@ -69,7 +112,7 @@ TEST_F(NvrtcTest, TheRuntimesKernels) {
   for (const char* architecture : kArchitectures) {
     const Compiled made = nvrtc_->compile(backend::cuda::runtime_kernels_source(), architecture);
     ASSERT_TRUE(made.ok) << architecture << "\n" << made.log.substr(0, 4000);
-    EXPECT_EQ(made.kernels.size(), 20u);
+    EXPECT_EQ(made.kernels.size(), 21u);
     for (const auto& [name, kernel] : made.kernels)
       EXPECT_EQ(kernel.stack_bytes + kernel.spill_bytes, 0u) << architecture << ": " << name;
   }

@@ -209,14 +209,21 @@ Status RecordingDriver::launch(CudaStream stream, Function function, std::uint64
   }
   work(stream, called.name->c_str());
   if (*called.name == "piper_advance")
-    actions_[number(stream)] += argument<std::uint32_t>(arguments, 1);
+    actions_[number(stream)] += argument<std::uint32_t>(arguments, 2);
   return cuda::kSuccess;
 }
 
 /// As runtime/cuda/device_kernels.h declares them.
 void RecordingDriver::own_kernel(const std::string& name, const void* const* arguments) {
   const auto at = [&](std::size_t position) { return argument<const void*>(arguments, position); };
-  if (name == "piper_advance") return writes(at(0), sizeof(std::uint32_t));
+  if (name == "piper_advance") {
+    writes(at(0), sizeof(std::uint32_t));
+    return writes(at(1), sizeof(std::uint32_t));
+  }
+  if (name == "piper_move") {
+    reads(at(0), argument<std::uint64_t>(arguments, 2));
+    return writes(at(1), argument<std::uint64_t>(arguments, 2));
+  }
   if (name == "piper_check") {
     reads(at(0), argument<std::uint64_t>(arguments, 1) * sizeof(std::int64_t));
     return writes(at(5), 3 * sizeof(std::int64_t));

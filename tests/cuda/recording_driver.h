@@ -73,7 +73,7 @@ struct Touched {
   bool writes = false;
 };
 
-class RecordingDriver final : public TestDriver {
+class RecordingDriver : public TestDriver {
  public:
   RecordingDriver(const KernelOperands& operands, Trace& trace)
       : operands_(operands), trace_(trace) {}

@@ -48,11 +48,13 @@ TEST(Queues, ShortActionsOfAGraphHaveFewNodes) {
   std::uint32_t actions = 0;
   const Trace trace = trace_of(text, &actions);
   ASSERT_EQ(trace.graphs.size(), 2u);
-  std::size_t nodes = 0, tells = 0;
+  std::size_t nodes = 0, tells = 0, copies = 0;
   for (const TraceCall& call : trace.graphs.front().calls) {
     nodes += call.kind == TraceCall::Kind::work;
     tells += std::string(call.what) == "piper_advance";
+    copies += std::string(call.what) == "copy";
   }
+  EXPECT_EQ(copies, 1u) << "the data of a step comes in one copy";
   EXPECT_EQ(actions, 291u);
   EXPECT_LE(tells * 15, nodes) << nodes << " nodes of " << actions << " actions, " << tells
                                << " of them tell how far it is";

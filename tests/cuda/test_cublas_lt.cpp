@@ -84,6 +84,10 @@ std::int64_t place(const Layout& layout, std::int64_t batch, std::int64_t row, s
 
 EXPORTED piper::test::TestCublasLt* test_cublas_lt() { return &seen; }
 
+EXPORTED const char* cublasLtGetStatusString(int status) {
+  return status == kNotSupported ? "the functionality requested is not supported"
+                                 : "in the words of cuBLASLt";
+}
 EXPORTED int cublasLtCreate(void** handle) { return make<int>(handle, 0); }
 EXPORTED int cublasLtDestroy(void* handle) { return drop<int>(handle); }
 

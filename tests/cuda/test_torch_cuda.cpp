@@ -213,7 +213,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_grad(
     std::int64_t mask, bool, std::optional<double> scale, std::optional<std::int64_t> splits,
     std::optional<std::int64_t>, bool) {
   const PiperAttend call = call_of(q, k, v, mask == 2, scale);
-  TORCH_CHECK(splits == 1, "keys are not split");
+  calls.splits = splits.value_or(0);
   at::Tensor dq = empty(q.sizes(), kFloat), dk = empty(k.sizes(), kFloat),
              dv = empty(v.sizes(), kFloat);
   const at::Tensor products = empty(out.sizes(), kFloat),

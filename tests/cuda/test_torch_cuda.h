@@ -9,6 +9,8 @@ namespace piper::test {
 struct TorchCudaCalls {
   std::int64_t stream = 0;     // of the last call
   bool deterministic = false;  // as requested
+  // Parts of the keys in the last efficient gradient; 0: LibTorch chooses.
+  std::int64_t splits = 0;
 };
 
 /// As on an H200.

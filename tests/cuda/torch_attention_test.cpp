@@ -177,13 +177,21 @@ TEST(TorchAttention, StreamAndOrderOfAdditionsAreSaid) {
       << torch()->error();
   EXPECT_EQ(calls()->stream, 0x7f0040);
   EXPECT_TRUE(calls()->deterministic);
-  // Without that request flash's gradient needs less, and is the same function.
+  Case wide(32, 32, 2, 2, 8, true, PIPER_F32);
+  ASSERT_EQ(wide.run(false), kSuccess) << torch()->error();
+  ASSERT_EQ(wide.run(true), kSuccess) << torch()->error();
+  EXPECT_EQ(calls()->splits, 1);
+  // Without that request flash's gradient needs less, the efficient one may split its keys, and both
+  // are the same functions.
   std::string reason;
   ASSERT_NE(open_torch_attention(choice(test_library(), "2.11.0+cu130"), false, reason), nullptr)
       << reason;
   ASSERT_EQ(each.run(true), kSuccess) << torch()->error();
   EXPECT_FALSE(calls()->deterministic);
   EXPECT_EQ(each.dq, each.expected().dq);
+  ASSERT_EQ(wide.run(true), kSuccess) << torch()->error();
+  EXPECT_EQ(calls()->splits, 0);
+  EXPECT_EQ(wide.dq, wide.expected().dq);
   ASSERT_NE(open_torch_attention(choice(test_library(), "2.11.0+cu130"), true, reason), nullptr)
       << reason;
 }

@@ -19,6 +19,8 @@ mkdir "$bundle/bench"
 cp "$root"/tests/gpu/bench/*.py "$root"/tests/gpu/bench/*.pipe "$bundle/bench"
 cp "$root/tests/gpu/bundle_env.sh" "$bundle/env.sh"
 cp "$root/tests/gpu/bundle_check.sh" "$bundle/check.sh"
+cp "$root/tests/gpu/bundle_first_minutes.sh" "$bundle/first_minutes.sh"
+cp "$root/tests/gpu/first_minutes.py" "$bundle"
 cp "$root/CMakePresets.json" "$bundle"  # tests take the folder with this file as the project root
 cp "$root/tests/gpu/README.md" "$bundle/README.md"
 (cd "$root" && git log -1 --format='%H %cs%n' && git status --short --untracked-files=no) >"$bundle/VERSION" 2>/dev/null || echo "not from a repository" >"$bundle/VERSION"
