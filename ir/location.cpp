@@ -1,7 +1,6 @@
 #include "ir/location.h"
 
 #include <algorithm>
-#include <charconv>
 
 namespace piper {
 
@@ -143,112 +142,6 @@ SourceRange LocationTable::primary(LocId loc) const {
     if (here.valid() && !files_.is_library(here.file)) return here;
   }
   return innermost;
-}
-
-std::string LocationTable::print(LocId loc) const {
-  if (!loc.valid()) return "loc(unknown)";
-  std::string out = "loc(";
-  bool first = true;
-  for (SourceRange range : frames(loc)) {
-    if (!first) out += " from ";
-    first = false;
-    if (!range.valid()) {
-      out += "unknown";
-      continue;
-    }
-    if (files_.is_library(range.file)) out += "library ";
-    out += '"';
-    for (char c : files_.name(range.file)) {
-      if (c == '"' || c == '\\') out += '\\';
-      if (c == '\n') {
-        out += "\\n";
-      } else {
-        out += c;
-      }
-    }
-    out += '"';
-    LineColumn begin = files_.line_column(range.file, range.begin);
-    LineColumn end = files_.line_column(range.file, range.end);
-    out += ':' + std::to_string(begin.line) + ':' + std::to_string(begin.column);
-    out += '-' + std::to_string(end.line) + ':' + std::to_string(end.column);
-  }
-  return out + ')';
-}
-
-namespace {
-
-bool skip(std::string_view& text, std::string_view prefix) {
-  if (!text.starts_with(prefix)) return false;
-  text.remove_prefix(prefix.size());
-  return true;
-}
-
-bool read_number(std::string_view& text, std::uint32_t& value) {
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || value == 0) return false;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return true;
-}
-
-bool read_quoted(std::string_view& text, std::string& value) {
-  if (!skip(text, "\"")) return false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '"') {
-      text.remove_prefix(i + 1);
-      return true;
-    }
-    if (text[i] == '\n') return false;
-    if (text[i] == '\\') {
-      if (++i == text.size()) return false;
-      value += text[i] == 'n' ? '\n' : text[i];
-    } else {
-      value += text[i];
-    }
-  }
-  return false;
-}
-
-}  // namespace
-
-std::optional<LocId> LocationTable::parse(std::string_view& text) {
-  struct Frame {
-    bool known = false;
-    bool library = false;
-    std::string name;
-    LineColumn begin, end;
-  };
-  std::string_view rest = text;
-  if (skip(rest, "loc(unknown)")) {
-    text = rest;
-    return LocId();
-  }
-  if (!skip(rest, "loc(")) return std::nullopt;
-  std::vector<Frame> frames;
-  do {
-    Frame& frame = frames.emplace_back();
-    if (skip(rest, "unknown")) continue;
-    frame.known = true;
-    frame.library = skip(rest, "library ");
-    if (!read_quoted(rest, frame.name)) return std::nullopt;
-    if (!skip(rest, ":") || !read_number(rest, frame.begin.line)) return std::nullopt;
-    if (!skip(rest, ":") || !read_number(rest, frame.begin.column)) return std::nullopt;
-    if (!skip(rest, "-") || !read_number(rest, frame.end.line)) return std::nullopt;
-    if (!skip(rest, ":") || !read_number(rest, frame.end.column)) return std::nullopt;
-  } while (skip(rest, " from "));
-  if (!skip(rest, ")")) return std::nullopt;
-
-  LocId loc;
-  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
-    SourceRange range;
-    if (frame->known) {
-      range.file = files_.add_without_text(frame->name, frame->library);
-      range.begin = files_.offset(range.file, frame->begin);
-      range.end = files_.offset(range.file, frame->end);
-    }
-    loc = intern(range, loc);
-  }
-  text = rest;
-  return loc;
 }
 
 }  // namespace piper

@@ -2,13 +2,13 @@
 // Source locations: files, byte ranges in them, and interned locations with their call chain.
 //
 // Guarantees: a `LocId` costs 4 bytes and equal locations have equal ids within one table. The
-// primary line of a location is the innermost one outside the standard library. Locations print as
-// text and are read back even without the source files, as from a `.pir` file on another machine.
+// primary line of a location is the innermost one outside the standard library. `ir/text` writes and
+// reads locations, also without the source files, as from a `.pir` file on another machine.
 //
 //   LocationTable table;
 //   FileId file = table.files().add("a.pipe", "place stage[0] on p[0]\n");
 //   LocId loc = table.intern({file, 6, 14});
-//   table.print(loc)  ->  loc("a.pipe":1:7-1:15)
+//   table.files().line_column(file, 6)  ->  line 1, column 7
 
 #include <cstdint>
 #include <deque>
@@ -117,13 +117,6 @@ class LocationTable {
   /// invalid id.
   SourceRange primary(LocId loc) const;
   std::size_t size() const { return entries_.size(); }
-
-  /// `loc(unknown)`, `loc("a.pipe":3:5-3:9)`, and with calls, innermost first:
-  /// `loc(library "std/schedules/gpipe.pipe":4:21-4:42 from "a.pipe":20:5-20:16)`.
-  std::string print(LocId loc) const;
-  /// Reads what `print` wrote from the front of `text` and removes it; nothing, and `text`
-  /// unchanged, if it does not start with a location. Unknown files are added without text.
-  std::optional<LocId> parse(std::string_view& text);
 
  private:
   struct Entry {

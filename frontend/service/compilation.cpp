@@ -178,7 +178,7 @@ std::optional<std::string> Compilation::schedule_doc(FileId file, std::string_vi
 void Compilation::check_pir(const dag::Dag& dag, FileId file, DiagnosticSink& sink) {
   DiagnosticSink found(context_.locations);
   check_dag(dag, target(dag.settings), found);
-  directive::TextPlaces places;
+  TextPlaces places;
   if (found.has_errors()) {
     DiagnosticSink unread(context_.locations);
     const std::optional<dag::Dag> placed = dag::parse(file, context_, unread, nullptr, &places);

@@ -131,8 +131,8 @@ std::string show_graph(const Session& session, const tensor::Graph& graph) {
     return wrapped(arguments, "graph", tensor::print(graph));
   const bool derived = std::any_of(graph.nodes().begin(), graph.nodes().end(),
                                    [](const tensor::Node& node) { return node.origin.valid(); });
-  return views::folded(
-             tensor::print(graph, {.locations = arguments.locations, .all_regions = false})) +
+  return views::folded(tensor::print(
+             graph, arguments.locations ? LocationForm::written : LocationForm::none, false)) +
          (derived ? "a derivative that names no region is in that of the operation it is `of`\n"
                   : "");
 }

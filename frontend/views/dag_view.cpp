@@ -12,7 +12,7 @@
 #include "ir/dag/text_names.h"
 #include "ir/diagnostics/counted.h"
 #include "ir/directive/print.h"
-#include "ir/directive/text_reader.h"
+#include "ir/text/print_text.h"
 #include "ir/tensor/graph_text.h"
 #include "passes/order/orders_table.h"
 
@@ -31,12 +31,17 @@ class DagView {
  public:
   DagView(const Dag& dag, std::span<const directive::Directive> directives,
           const DagViewOptions& options)
-      : dag_(dag), directives_(directives), options_(options), os_(text_) {}
+      : dag_(dag),
+        directives_(directives),
+        options_(options),
+        os_(text_),
+        locations_(dag.context->locations,
+                   options.locations ? LocationForm::written : LocationForm::none) {}
 
   std::string run() {
     const std::vector<NodeClass> classes = node_classes(dag_);
     caption();
-    directive::print(dag_.settings, os_, *dag_.context, options_.locations);
+    directive::print(dag_.settings, os_, *dag_.context, &locations_);
     strategy();
     model();
     bodies();
@@ -60,17 +65,17 @@ class DagView {
     if (number == 1) return {};
     std::string text = word;
     llvm::raw_string_ostream os(text);
-    directive::print_number(os, number);
+    print_number(os, number);
     return text;
   }
   std::string layout(const std::string& of, LayoutId layout) const {
     std::string text;
     llvm::raw_string_ostream os(text);
-    if (!layout.replicated()) os << of, directive::print_layout(os, layout, *dag_.context);
+    if (!layout.replicated()) os << of, print_layout(os, layout, *dag_.context);
     return text;
   }
   void end_line(LocId loc = {}) {
-    if (options_.locations && loc.valid()) os_ << ' ' << dag_.context->locations.print(loc);
+    locations_.print(os_, loc);
     os_ << '\n';
   }
 
@@ -107,8 +112,7 @@ class DagView {
         os_ << "  order of " << counted(order->ranks.size(), "rank") << ", see `show orders`";
         end_line(order->loc);
       } else {
-        directive::print(each, os_,
-                         {*dag_.context, dag_.mesh, dag_.device_sets, options_.locations}, 2);
+        directive::print(each, os_, {*dag_.context, dag_.mesh, dag_.device_sets, &locations_}, 2);
       }
     }
     os_ << "}\n";
@@ -145,7 +149,7 @@ class DagView {
   }
 
   void bodies() {
-    if (options_.bodies) return dag::print_bodies(dag_, os_, options_.locations);
+    if (options_.bodies) return dag::print_bodies(dag_, os_, locations_);
     for (const dag::BodyId id : bodies_by_chunk()) {
       const dag::Body& body = dag_.bodies[id.index()];
       os_ << "body @" << name(body.name) << ": " << counted(body.graph.nodes().size(), "operation");
@@ -276,6 +280,7 @@ class DagView {
   const DagViewOptions& options_;
   std::string text_;
   llvm::raw_string_ostream os_;
+  LocationText locations_;
 };
 
 }  // namespace

@@ -4,7 +4,8 @@
 #include <map>
 
 #include "ir/diagnostics/counted.h"
-#include "ir/directive/text_reader.h"
+#include "ir/text/location_text.h"
+#include "ir/text/print_text.h"
 
 namespace piper::views {
 namespace {
@@ -48,8 +49,7 @@ class NodeLines {
     if (node.body.valid()) os_ << " = @" << name(dag_.bodies[node.body.index()].name);
     if (!each.readings.empty()) os_ << " (" << readings(each.readings) << ")";
     if (node.comm.valid() && !is_message(node.kind)) collective(dag_.comms[node.comm.index()]);
-    if (!node.layout.replicated())
-      os_ << ' ', directive::print_layout(os_, node.layout, *dag_.context);
+    if (!node.layout.replicated()) os_ << ' ', print_layout(os_, node.layout, *dag_.context);
     if (!dag_.plan && node.stream.valid() && node.stream.index() > 0)
       os_ << " on stream " << name(dag_.streams[node.stream.index()].name);
     location(each);
@@ -115,7 +115,7 @@ class NodeLines {
   void location(const NodeClass& each) {
     const LocId first = dag_.node(each.members[0]).loc;
     if (locations_ && first.valid()) {
-      os_ << ' ' << dag_.context->locations.print(first);
+      os_ << ' ' << location_text(dag_.context->locations, first);
       if (std::any_of(each.members.begin(), each.members.end(),
                       [&](NodeId node) { return dag_.node(node).loc != first; }))
         os_ << " and others";

@@ -7,7 +7,8 @@
 #include "ir/byte_text.h"
 #include "ir/dag/text_names.h"
 #include "ir/diagnostics/counted.h"
-#include "ir/directive/text_reader.h"
+#include "ir/text/location_text.h"
+#include "ir/text/print_text.h"
 #include "passes/plan/memory_table.h"
 
 namespace piper::views {
@@ -53,7 +54,7 @@ class PlanLines {
       os_ << " of high priority";
     if (pair) os_ << ", window " << communicator.window << ", at least " << communicator.min_window;
     if (locations_ && communicator.loc.valid())
-      os_ << ' ' << dag_.context->locations.print(communicator.loc);
+      os_ << ' ' << location_text(dag_.context->locations, communicator.loc);
     os_ << "\n";
   }
 
@@ -82,7 +83,7 @@ class PlanLines {
 
   void role(const dag::Role& role, const passes::MemoryRow& memory) {
     os_ << "role " << name(role.name) << " at ";
-    directive::print_device_set(os_, {role.at}, dag_.mesh, dag_.context->symbols);
+    print_device_set(os_, {role.at}, dag_.mesh, dag_.context->symbols);
     os_ << ": arena " << bytes_text(role.arena_bytes);
     if (role.host_bytes > 0) os_ << ", host " << bytes_text(role.host_bytes);
     os_ << ", " << counted(role.buffers.size(), "buffer") << ", "

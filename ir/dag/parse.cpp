@@ -20,8 +20,7 @@ AxisMask parse_axes(TextReader& reader, const Mesh& mesh) {
 }
 
 std::optional<Dag> parse(FileId file, Context& context, DiagnosticSink& sink,
-                         std::vector<directive::Directive>* directives,
-                         directive::TextPlaces* places) {
+                         std::vector<directive::Directive>* directives, TextPlaces* places) {
   TextReader reader(file, context, sink);
   if (places != nullptr) reader.use_own_places(*places);
   Dag dag(context);
@@ -29,10 +28,7 @@ std::optional<Dag> parse(FileId file, Context& context, DiagnosticSink& sink,
   parse_header(reader, dag, names, directives);
   parse_nodes(reader, dag, names);
   if (!reader.failed() && dag.level == Level::planned) parse_plan(reader, dag, names);
-  if (!reader.failed() && !reader.at_end()) {
-    reader.fail(Code::malformed_dag_text, reader.peek(),
-                "`{}` begins no statement that may stand here", reader.peek().text);
-  }
+  reader.expect_end();
   if (reader.failed()) return std::nullopt;
   return dag;
 }

@@ -12,7 +12,7 @@
 
 #include "ir/dag/plan.h"
 #include "ir/diagnostics/diagnostics.h"
-#include "ir/directive/text_reader.h"
+#include "ir/text/text_reader.h"
 
 namespace piper::dag {
 
@@ -20,7 +20,7 @@ namespace piper::dag {
 /// of this text.
 std::optional<Dag> parse(FileId file, Context& context, DiagnosticSink& sink,
                          std::vector<directive::Directive>* directives = nullptr,
-                         directive::TextPlaces* places = nullptr);
+                         TextPlaces* places = nullptr);
 /// The text becomes the file `name`.
 std::optional<Dag> parse(std::string_view text, Context& context, DiagnosticSink& sink,
                          std::string_view name = "text.pir");

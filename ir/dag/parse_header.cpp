@@ -1,20 +1,22 @@
 #include <algorithm>
-#include <limits>
 
-#include "ir/dag/parse_parts.h"
+#include "ir/dag/field_reader.h"
 #include "ir/directive/parse.h"
+#include "ir/text/print_text.h"
 
 namespace piper::dag {
 
 namespace {
 
-constexpr std::int64_t kMax32 = std::numeric_limits<std::int32_t>::max();
-
 class HeaderParser {
  public:
   HeaderParser(TextReader& reader, Dag& dag, NodeNames& names,
                std::vector<directive::Directive>* directives)
-      : reader_(reader), dag_(dag), names_(names), directives_(directives) {}
+      : reader_(reader),
+        dag_(dag),
+        names_(names),
+        directives_(directives),
+        fields_(reader, dag, names) {}
 
   void parse() {
     reader_.expect("pir");
@@ -24,6 +26,7 @@ class HeaderParser {
                           "version `{}` of the text is not known; this is version `2`",
                           version.text);
     }
+    reader_.read_locations();
     const TextReader::Token where = reader_.peek();
     const std::string_view level = reader_.name("a level");
     std::size_t i = 0;
@@ -46,16 +49,6 @@ class HeaderParser {
   }
 
  private:
-  /// A new name in `table`.
-  Symbol declare(llvm::StringMap<std::uint32_t>& table, std::size_t index, std::string_view what) {
-    const TextReader::Token where = declared_ = reader_.peek();
-    const std::string name(reader_.name(what));
-    if (!reader_.failed() && !table.try_emplace(name, static_cast<std::uint32_t>(index)).second) {
-      reader_.fail(Code::repeated_dag_name, where, "`{}` was declared before", where.text);
-    }
-    return reader_.context().symbol(name);
-  }
-
   void statement() {
     static constexpr std::pair<std::string_view, void (HeaderParser::*)()> kStatements[] = {
         {"train", &HeaderParser::train},           {"mesh", &HeaderParser::mesh},
@@ -72,6 +65,7 @@ class HeaderParser {
       if (reader_.accept(word)) return (this->*read)();
     }
     if (reader_.at_end()) return reader_.expect("graph");
+    if (reader_.at("locations")) return reader_.expect_end();
     reader_.fail(Code::malformed_dag_text, where, "`{}` begins no statement", where.text);
   }
 
@@ -134,83 +128,36 @@ class HeaderParser {
   }
 
   void split() {
+    const TextReader::Token where = reader_.peek();
     SplitDim dim;
-    dim.of = reader_.symbol("a dimension");
-    reader_.expect("into");
-    const TextReader::Token name = reader_.peek();
-    const directive::NamedExtent extent = directive::parse_extent(reader_);
-    dim.name = extent.name;
-    dim.extent = extent.extent;
-    dim.loc = reader_.location();
+    split_fields(fields_, dim);
     for (const SplitDim& other : dag_.dims) {
       if (other.name == dim.name)
-        reader_.fail(Code::repeated_dag_name, name, "`{}` was declared before", name.text);
+        reader_.fail(Code::repeated_dag_name, where, "`{}` was declared before",
+                     reader_.context().text(dim.name));
     }
     if (dag_.dims.size() == kMaxSplitDims) {
-      reader_.fail(Code::number_out_of_range, name, "a DAG has at most `{}` split dimensions",
+      reader_.fail(Code::number_out_of_range, where, "a DAG has at most `{}` split dimensions",
                    kMaxSplitDims);
     }
     dag_.dims.push_back(dim);
   }
 
   void param() {
-    tensor::Param param;
-    param.name = declare(names_.params, dag_.params.size(), "a parameter");
-    reader_.expect(":");
-    dag_.param_types.push_back(reader_.type());
-    reader_.expect("=");
-    const TextReader::Token where = reader_.peek();
-    const std::string_view kind = reader_.name("how it starts");
-    constexpr std::string_view kInits[] = {"normal", "uniform", "zeros", "ones", "constant"};
-    std::size_t i = 0;
-    while (i < 5 && kind != kInits[i]) ++i;
-    if (i == 5) {
-      reader_.fail(Code::unknown_dag_name, where, "`{}` is no way to start a parameter",
-                   where.text);
-      i = 0;
-    }
-    param.init.kind = static_cast<tensor::Init::Kind>(i);
-    reader_.expect("(");
-    param.init.scale = reader_.number("a scale");
-    reader_.expect(")");
-    param.frozen = reader_.accept("frozen");
-    if (reader_.accept("rate")) param.rate = reader_.number("a factor of the learning rate");
-    if (reader_.accept("decay")) param.decay = reader_.number("a factor of the weight decay");
-    param.loc = reader_.location(declared_);
-    dag_.params.push_back(param);
+    param_fields(fields_, dag_.params.emplace_back(), dag_.param_types.emplace_back());
   }
-
   void input() {
-    tensor::Input input;
-    input.name = declare(names_.inputs, dag_.inputs.size(), "an input");
-    reader_.expect(":");
-    dag_.input_types.push_back(reader_.type());
-    input.loc = reader_.location(declared_);
-    dag_.inputs.push_back(input);
+    input_fields(fields_, dag_.inputs.emplace_back(), dag_.input_types.emplace_back());
   }
-
-  void loss() {
-    tensor::Loss loss;
-    loss.name = declare(names_.losses, dag_.losses.size(), "a loss");
-    reader_.expect(":");
-    loss.count =
-        reader_.integer("a number of elements", 0, std::numeric_limits<std::int64_t>::max());
-    if (reader_.accept("ignore")) {
-      tensor::LossMask mask;
-      mask.ignore = static_cast<std::int32_t>(
-          reader_.integer("a class number", std::numeric_limits<std::int32_t>::min(), kMax32));
-      reader_.expect("of");
-      mask.targets = tensor::InputId(names_.find(reader_, names_.inputs, "an input"));
-      loss.mask = mask;
-    }
-    loss.loc = reader_.location(declared_);
-    dag_.losses.push_back(loss);
-  }
+  void loss() { loss_fields(fields_, dag_.losses.emplace_back()); }
+  void bucket() { bucket_fields(fields_, dag_.buckets.emplace_back()); }
+  void stream() { stream_fields(fields_, dag_.streams.emplace_back()); }
+  void claim() { claim_fields(fields_, dag_.claims.emplace_back()); }
 
   void chunk() {
     Chunk chunk;
     const TextReader::Token called = reader_.peek();
-    chunk.name = declare(names_.chunks, dag_.chunks.size(), "a chunk");
+    fields_.declare(Table::chunks, chunk.name);
     reader_.expect("of");
     if (!reader_.accept("model")) {
       do {
@@ -243,7 +190,7 @@ class HeaderParser {
       chunk_bodies_.push_back({reader_.peek(), dag_.chunks.size(), kRecomputed});
       reader_.name("a body");
     }
-    chunk.loc = reader_.location(declared_);
+    fields_.declared_location(chunk.loc);
     dag_.chunks.push_back(chunk);
   }
 
@@ -253,75 +200,10 @@ class HeaderParser {
     parse_body(reader_, dag_, names_.globals);
     if (reader_.failed() || dag_.bodies.size() == before) return;
     // Bodies are looked up as they are written, quotes included.
-    std::string written;
-    llvm::raw_string_ostream os(written);
-    directive::print_name(os, reader_.context().text(dag_.bodies.back().name));
-    os.flush();
+    const std::string written = name_text(reader_.context().text(dag_.bodies.back().name));
     if (!names_.bodies.try_emplace(written, static_cast<std::uint32_t>(before)).second) {
       reader_.fail(Code::repeated_dag_name, where, "body `{}` was declared before", written);
     }
-  }
-
-  void bucket() {
-    Bucket bucket;
-    bucket.name = declare(names_.buckets, dag_.buckets.size(), "a bucket");
-    reader_.expect("(");
-    while (!reader_.failed() && !reader_.at(")")) {
-      bucket.params.push_back(tensor::ParamId(names_.find(reader_, names_.params, "a parameter")));
-      if (!reader_.at(")")) reader_.expect(",");
-    }
-    reader_.expect(")");
-    if (reader_.accept("on")) {
-      do {
-        bucket.owners.push_back(dag_.device_sets.intern(reader_.device_set(dag_.mesh)));
-      } while (!reader_.failed() && reader_.accept(","));
-    }
-    layouts(bucket);
-    bucket.state_on_host = reader_.accept("offloaded");
-    bucket.loc = reader_.location(declared_);
-    dag_.buckets.push_back(std::move(bucket));
-  }
-
-  /// `made <dp: +>`, `made <dp: +> state <dp: flat>`, `made <dp: +> state <dp: flat> gradients <dp:
-  /// flat> parameters <dp: flat> by run prefetch 1`.
-  void layouts(Bucket& bucket) {
-    const auto layout = [&](std::string_view of) {
-      return reader_.accept(of) ? reader_.layout(dag_.mesh, {}) : LayoutId();
-    };
-    bucket.unreduced = layout("unreduced");
-    bucket.state = layout("state");
-    bucket.gradients = layout("gradients");
-    bucket.parameters = layout("parameters");
-    if (bucket.gathered_per_use()) {
-      reader_.expect("by");
-      const TextReader::Token where = reader_.peek();
-      const std::optional<directive::Reduce> reduced =
-          directive::parse_reduce(reader_.name("when gradients are reduced"));
-      if (!reduced || *reduced == directive::Reduce::step)
-        return reader_.fail(Code::malformed_dag_text, where,
-                            "sharded gradients are reduced by `each` or by `run`, not by `{}`",
-                            where.text);
-      bucket.reduced = *reduced;
-    }
-    if (reader_.accept("prefetch"))
-      bucket.prefetch = static_cast<std::uint32_t>(reader_.integer("a number of runs", 0, kMax32));
-  }
-
-  void stream() {
-    Stream stream;
-    stream.name = declare(names_.streams, dag_.streams.size(), "a stream");
-    stream.high_priority = reader_.accept("high_priority");
-    if (reader_.accept("window"))
-      stream.window = static_cast<std::uint32_t>(reader_.integer("a window", 0, kMax32));
-    stream.loc = reader_.location(declared_);
-    dag_.streams.push_back(stream);
-  }
-
-  void claim() {
-    directive::RankSteps claim;
-    claim.devices = dag_.device_sets.intern(reader_.device_set(dag_.mesh));
-    claim.loc = reader_.location();
-    dag_.claims.push_back(claim);
   }
 
   void directives() {
@@ -344,8 +226,8 @@ class HeaderParser {
   Dag& dag_;
   NodeNames& names_;
   std::vector<directive::Directive>* directives_;
+  FieldReader fields_;
   std::vector<ChunkBody> chunk_bodies_;
-  TextReader::Token declared_;  // the name that was declared last
   bool has_train_ = false;
   TextReader::Token stages_;  // where they are named
 };

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "ir/dag/parse_parts.h"
+#include "ir/text/print_text.h"
 
 namespace piper::dag {
 
@@ -69,7 +70,7 @@ class NodesParser {
     node.num_outputs = outputs == kNone ? 0 : outputs;
     if (reader_.accept("on")) node.devices = dag_.device_sets.intern(reader_.device_set(dag_.mesh));
     if (node.subject.input().valid() && !reader_.failed())
-      node.layout = reader_.layout(dag_.mesh, dag_.input_types[node.subject.input().index()]);
+      node.layout = reader_.layout(&dag_.mesh, dag_.input_types[node.subject.input().index()]);
     if (reader_.accept("stream"))
       node.stream = StreamId(names_.find(reader_, names_.streams, "a stream"));
     if (reader_.accept("group")) {
@@ -302,12 +303,8 @@ class NodesParser {
 
   /// Names must agree with the fields, so that a reader may trust them.
   void check_names() {
-    std::string name;
     for (std::size_t i = 0; i < dag_.nodes.size() && !reader_.failed(); ++i) {
-      name.clear();
-      llvm::raw_string_ostream os(name);
-      directive::print_name(os, dag_.name(NodeId::at(i)));
-      os.flush();
+      const std::string name = name_text(dag_.name(NodeId::at(i)));
       if (name != where_[i].text) {
         reader_.fail(Code::misnamed_dag_value, where_[i],
                      "the node called `{}` is `{}` by its fields", where_[i].text, name);

@@ -8,8 +8,6 @@
 
 namespace piper::dag {
 
-using directive::TextReader;
-
 /// Names of one text. A node's name has a number from its first mention on; the node may follow
 /// later.
 class NodeNames {

@@ -1,14 +1,11 @@
-#include "ir/dag/parse_parts.h"
+#include "ir/dag/field_reader.h"
 #include "ir/dag/text_names.h"
-
-#include <limits>
+#include "ir/text/print_text.h"
 
 namespace piper::dag {
 
 namespace {
 
-constexpr std::int64_t kMax32 = std::numeric_limits<std::int32_t>::max();
-constexpr std::int64_t kMaxBytes = std::int64_t{1} << 60;
 constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
 class PlanParser {
@@ -17,6 +14,7 @@ class PlanParser {
       : reader_(reader),
         dag_(dag),
         names_(names),
+        fields_(reader, dag, names),
         plan_(*(dag.plan = std::make_unique<Plan>())),
         first_action_(dag.nodes.size(), kNone) {}
 
@@ -44,25 +42,7 @@ class PlanParser {
       reader_.fail(Code::repeated_dag_name, where, "communicator `{}` was declared before",
                    where.text);
     }
-    if (reader_.accept("group")) {
-      communicator.kind = Communicator::Kind::group;
-    } else {
-      reader_.expect("pair");
-    }
-    reader_.expect("(");
-    while (!reader_.failed() && !reader_.at(")")) {
-      communicator.members.push_back(dag_.device_sets.intern(reader_.device_set(dag_.mesh)));
-      if (!reader_.at(")")) reader_.expect(",");
-    }
-    reader_.expect(")");
-    if (reader_.accept("over")) communicator.axes = parse_axes(reader_, dag_.mesh);
-    if (reader_.accept("stream"))
-      communicator.stream = StreamId(NodeNames::find(reader_, names_.streams, "a stream"));
-    if (reader_.accept("window"))
-      communicator.window = static_cast<std::uint32_t>(reader_.integer("a window", 0, kMax32));
-    if (reader_.accept("min"))
-      communicator.min_window = static_cast<std::uint32_t>(reader_.integer("a window", 0, kMax32));
-    communicator.loc = reader_.location();
+    communicator_fields(fields_, communicator);
     reader_.expect("{");
     while (!reader_.failed() && !reader_.at("}")) {
       const TextReader::Token token = reader_.peek();
@@ -90,12 +70,7 @@ class PlanParser {
                           "the role called `{}` is `{}` by its devices", where.text, name);
     }
     role.at = devices.at;
-    reader_.expect("arena");
-    role.arena_bytes = reader_.integer("a number of bytes", 0, kMaxBytes);
-    reader_.expect("live");
-    role.live_bytes = reader_.integer("a number of bytes", 0, kMaxBytes);
-    if (reader_.accept("host"))
-      role.host_bytes = reader_.integer("a number of bytes", 0, kMaxBytes);
+    role_fields(fields_, role);
     reader_.expect("{");
     buffers_.clear();
     while (!reader_.failed() && reader_.accept("buffer")) buffer(role);
@@ -177,20 +152,14 @@ class PlanParser {
                             name.name.text, name.index);
       }
     } else {
-      std::string expected;
-      llvm::raw_string_ostream os(expected);
-      directive::print_name(os, plain);
-      os.flush();
+      const std::string expected = name_text(plain);
       if (name.name.text != expected) {
         return reader_.fail(Code::misnamed_dag_value, name.token,
                             "the buffer called `%{}` is `%{}` by its fields", name.name.text,
                             expected);
       }
     }
-    reader_.expect("at");
-    buffer.offset = reader_.integer("an offset", 0, kMaxBytes);
-    reader_.expect("bytes");
-    buffer.bytes = reader_.integer("a number of bytes", 0, kMaxBytes);
+    buffer_fields(fields_, buffer);
     if (!buffers_.try_emplace(name.token.text, static_cast<std::uint32_t>(role.buffers.size()))
              .second) {
       reader_.fail(Code::repeated_dag_name, name.token, "buffer `{}` was declared before",
@@ -301,6 +270,7 @@ class PlanParser {
   TextReader& reader_;
   Dag& dag_;
   NodeNames& names_;
+  FieldReader fields_;
   Plan& plan_;
   llvm::StringMap<std::uint32_t> communicators_;
   std::vector<TextReader::Token> communicator_tokens_;

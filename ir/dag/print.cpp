@@ -2,33 +2,27 @@
 
 #include <algorithm>
 
+#include "ir/dag/field_writer.h"
 #include "ir/dag/print_plan.h"
 #include "ir/dag/text_names.h"
 #include "ir/directive/print.h"
-#include "ir/directive/text_reader.h"
+#include "ir/text/print_text.h"
 
 namespace piper::dag {
 
 namespace {
 
-using directive::print_device_set;
-using directive::print_layout;
-using directive::print_name;
-using directive::print_number;
-using directive::print_string;
-using directive::print_type;
-
 llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
 
 class Printer : NamePrinter {
  public:
-  using NamePrinter::NamePrinter;
+  Printer(const Dag& dag, llvm::raw_ostream& os) : NamePrinter(dag, os), fields_(*this) {}
 
   void print(std::span<const directive::Directive> directives) {
     os_ << "pir 2 " << ref(level_name(dag_.level));
     if (dag_.forward_only) os_ << " forward_only";
     os_ << '\n';
-    directive::print(dag_.settings, os_, *dag_.context);
+    directive::print(dag_.settings, os_, *dag_.context, &locations_);
     strategy_facts();
     model_facts();
     compiled_facts();
@@ -39,14 +33,15 @@ class Printer : NamePrinter {
       }
       os_ << "}\n";
     }
-    print_bodies(dag_, os_, true);
+    print_bodies(dag_, os_, locations_);
     graph();
     if (dag_.plan) print_plan(*dag_.plan, *this);
+    locations_.print_table(os_);
   }
 
  private:
-  directive::Surroundings surroundings() const {
-    return {*dag_.context, dag_.mesh, dag_.device_sets};
+  directive::Surroundings surroundings() {
+    return {*dag_.context, dag_.mesh, dag_.device_sets, &locations_};
   }
 
   void end_line(LocId loc) {
@@ -72,77 +67,35 @@ class Printer : NamePrinter {
       symbol(dag_.stages);
       os_ << '\n';
     }
-    for (const SplitDim& dim : dag_.dims) {
-      os_ << "split ";
-      symbol(dim.of);
-      os_ << " into ";
-      symbol(dim.name);
-      os_ << ": " << dim.extent;
-      end_line(dim.loc);
-    }
+    for (const SplitDim& dim : dag_.dims) line("split ", [&] { split_fields(fields_, dim); });
   }
 
   void model_facts() {
-    for (std::size_t i = 0; i < dag_.params.size(); ++i) param(i);
-    for (std::size_t i = 0; i < dag_.inputs.size(); ++i) {
-      os_ << "input ";
-      symbol(dag_.inputs[i].name);
-      os_ << ": ";
-      print_type(os_, dag_.input_types[i], symbols_);
-      end_line(dag_.inputs[i].loc);
-    }
-    for (const tensor::Loss& loss : dag_.losses) {
-      os_ << "loss ";
-      symbol(loss.name);
-      os_ << ": " << loss.count;
-      if (loss.mask) {
-        os_ << " ignore " << std::int64_t{loss.mask->ignore} << " of ";
-        symbol(dag_.inputs[loss.mask->targets.index()].name);
-      }
-      end_line(loss.loc);
-    }
+    for (std::size_t i = 0; i < dag_.params.size(); ++i)
+      line("param ", [&] { param_fields(fields_, dag_.params[i], dag_.param_types[i]); });
+    for (std::size_t i = 0; i < dag_.inputs.size(); ++i)
+      line("input ", [&] { input_fields(fields_, dag_.inputs[i], dag_.input_types[i]); });
+    for (const tensor::Loss& loss : dag_.losses) line("loss ", [&] { loss_fields(fields_, loss); });
   }
 
-  void param(std::size_t i) {
-    os_ << "param ";
-    symbol(dag_.params[i].name);
-    os_ << ": ";
-    print_type(os_, dag_.param_types[i], symbols_);
-    constexpr std::string_view kInits[] = {"normal", "uniform", "zeros", "ones", "constant"};
-    const tensor::Init& init = dag_.params[i].init;
-    os_ << " = " << ref(kInits[static_cast<std::size_t>(init.kind)]) << '(';
-    print_number(os_, init.scale);
-    os_ << (dag_.params[i].frozen ? ") frozen" : ")");
-    factor(" rate ", dag_.params[i].rate);
-    factor(" decay ", dag_.params[i].decay);
-    end_line(dag_.params[i].loc);
-  }
-
-  void factor(llvm::StringRef word, double number) {
-    if (number == 1) return;
+  void line(llvm::StringRef word, auto fields) {
     os_ << word;
-    print_number(os_, number);
+    fields();
+    os_ << '\n';
   }
 
   /// The result of the passes.
   void compiled_facts() {
     for (const Chunk& each : dag_.chunks) chunk(each);
-    for (const Bucket& each : dag_.buckets) bucket(each);
-    for (const Stream& stream : dag_.streams) {
-      os_ << "stream ";
-      symbol(stream.name);
-      if (stream.high_priority) os_ << " high_priority";
-      if (stream.window) os_ << " window " << *stream.window;
-      end_line(stream.loc);
-    }
+    for (const Bucket& bucket : dag_.buckets)
+      line("bucket ", [&] { bucket_fields(fields_, bucket); });
+    for (const Stream& stream : dag_.streams)
+      line("stream ", [&] { stream_fields(fields_, stream); });
     for (const directive::Require& require : dag_.requirements) {
       directive::print(directive::Directive(require), os_, surroundings(), 0);
     }
-    for (const directive::RankSteps& claim : dag_.claims) {
-      os_ << "claim ";
-      devices(claim.devices);
-      end_line(claim.loc);
-    }
+    for (const directive::RankSteps& claim : dag_.claims)
+      line("claim ", [&] { claim_fields(fields_, claim); });
   }
 
   void chunk(const Chunk& chunk) {
@@ -161,35 +114,6 @@ class Printer : NamePrinter {
       symbol(dag_.bodies[chunk.recomputed_forward.index()].name);
     }
     end_line(chunk.loc);
-  }
-
-  void layout(std::string_view of, LayoutId layout) {
-    if (layout.replicated()) return;
-    os_ << ref(of);
-    print_layout(os_, layout, *dag_.context);
-  }
-
-  void bucket(const Bucket& bucket) {
-    os_ << "bucket ";
-    symbol(bucket.name);
-    os_ << " (";
-    for (std::size_t i = 0; i < bucket.params.size(); ++i) {
-      if (i > 0) os_ << ", ";
-      symbol(dag_.params[bucket.params[i].index()].name);
-    }
-    os_ << ')';
-    for (std::size_t i = 0; i < bucket.owners.size(); ++i) {
-      os_ << (i == 0 ? " on " : ", ");
-      devices(bucket.owners[i]);
-    }
-    layout(" unreduced ", bucket.unreduced);
-    layout(" state ", bucket.state);
-    layout(" gradients ", bucket.gradients);
-    layout(" parameters ", bucket.parameters);
-    if (bucket.gathered_per_use()) os_ << " by " << ref(directive::reduce_name(bucket.reduced));
-    if (bucket.prefetch > 0) os_ << " prefetch " << bucket.prefetch;
-    if (bucket.state_on_host) os_ << " offloaded";
-    end_line(bucket.loc);
   }
 
   void region(RegionId id) {
@@ -408,6 +332,7 @@ class Printer : NamePrinter {
     }
   }
 
+  FieldWriter fields_;
   std::vector<std::uint32_t> after_first_;
   std::vector<NodeId> after_;
 };

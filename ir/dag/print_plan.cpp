@@ -1,18 +1,16 @@
 #include "ir/dag/print_plan.h"
 
+#include "ir/dag/field_writer.h"
 #include "ir/dag/text_names.h"
 #include "ir/directive/print.h"
-#include "ir/directive/text_reader.h"
+#include "ir/text/print_text.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace piper::dag {
 
-using directive::print_device_set;
-using directive::print_name;
-
 NamePrinter::NamePrinter(const Dag& dag, llvm::raw_ostream& os)
-    : dag_(dag), os_(os), symbols_(dag.context->symbols) {
+    : dag_(dag), os_(os), symbols_(dag.context->symbols), locations_(dag.context->locations) {
   starts_.reserve(dag_.nodes.size() + 1);
   llvm::raw_string_ostream all(names_);
   for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
@@ -33,14 +31,6 @@ void NamePrinter::port(Port port) {
   if (port.index > 0) os_ << ':' << port.index;
 }
 
-void NamePrinter::location(LocId loc) {
-  if (!loc.valid()) return;
-  if (loc.index() >= locations_.size()) locations_.resize(loc.index() + 1);
-  std::string& text = locations_[loc.index()];
-  if (text.empty()) text = dag_.context->locations.print(loc);
-  os_ << ' ' << text;
-}
-
 void NamePrinter::axes(AxisMask mask) {
   bool first = true;
   for (std::size_t i = 0; i < dag_.mesh.axes.size(); ++i) {
@@ -56,7 +46,11 @@ namespace {
 class PlanPrinter {
  public:
   explicit PlanPrinter(NamePrinter& names)
-      : names_(names), dag_(names.dag()), os_(names.stream()), symbols_(dag_.context->symbols) {}
+      : names_(names),
+        dag_(names.dag()),
+        os_(names.stream()),
+        symbols_(dag_.context->symbols),
+        fields_(names) {}
 
   void print(const Plan& plan) {
     const std::vector<std::string> communicators = communicator_names(dag_, plan);
@@ -69,23 +63,7 @@ class PlanPrinter {
   void communicator(const Communicator& communicator, const std::string& name) {
     os_ << "communicator ";
     print_name(os_, name);
-    const bool pair = communicator.kind == Communicator::Kind::pair;
-    os_ << (pair ? " pair (" : " group (");
-    for (std::size_t i = 0; i < communicator.members.size(); ++i) {
-      if (i > 0) os_ << ", ";
-      names_.devices(communicator.members[i]);
-    }
-    os_ << ')';
-    if (communicator.axes != 0) {
-      os_ << " over ";
-      names_.axes(communicator.axes);
-    }
-    if (communicator.stream.valid()) {
-      os_ << " stream ";
-      names_.symbol(dag_.streams[communicator.stream.index()].name);
-    }
-    if (pair) os_ << " window " << communicator.window << " min " << communicator.min_window;
-    names_.location(communicator.loc);
+    communicator_fields(fields_, communicator);
     os_ << " {\n";
     for (const CommId comm : communicator.comms) {
       os_ << "  ";
@@ -100,8 +78,7 @@ class PlanPrinter {
     names_.symbol(role.name);
     os_ << " at ";
     print_device_set(os_, {role.at}, dag_.mesh, symbols_);
-    os_ << " arena " << role.arena_bytes << " live " << role.live_bytes;
-    if (role.host_bytes > 0) os_ << " host " << role.host_bytes;
+    role_fields(fields_, role);
     os_ << " {\n";
     std::vector<std::string> names = buffer_names(role);
     for (std::size_t i = 0; i < role.buffers.size(); ++i) buffer(role.buffers[i], names[i]);
@@ -157,7 +134,8 @@ class PlanPrinter {
       os_ << " bucket ";
       names_.symbol(dag_.buckets[buffer.bucket.index()].name);
     }
-    os_ << " at " << buffer.offset << " bytes " << buffer.bytes << '\n';
+    buffer_fields(fields_, buffer);
+    os_ << '\n';
   }
 
   /// The name of a buffer in the operands: `%F.stage0.mb0:0` for a value, `%gradients.stage0.0`,
@@ -214,6 +192,7 @@ class PlanPrinter {
   const Dag& dag_;
   llvm::raw_ostream& os_;
   const SymbolTable& symbols_;
+  FieldWriter fields_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/dag/plan.h"
+#include "ir/text/location_text.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace piper::dag {
@@ -25,18 +26,18 @@ class NamePrinter {
   void devices(DeviceSetId set);
   void port(Port port);
   /// After a space; nothing for an invalid one.
-  void location(LocId loc);
+  void location(LocId loc) { locations_.print(os_, loc); }
   void axes(AxisMask mask);
 
  protected:
   const Dag& dag_;
   llvm::raw_ostream& os_;
   const SymbolTable& symbols_;
+  LocationText locations_;
 
  private:
-  std::string names_;                   // of all nodes
-  std::vector<std::size_t> starts_;     // per node, one more: into names_
-  std::vector<std::string> locations_;  // as they were printed first
+  std::string names_;                // of all nodes
+  std::vector<std::size_t> starts_;  // per node, one more: into names_
 };
 
 void print_plan(const Plan& plan, NamePrinter& names);

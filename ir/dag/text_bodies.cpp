@@ -1,13 +1,9 @@
 #include "ir/dag/text_names.h"
 #include "ir/tensor/graph_text.h"
+#include "ir/text/print_text.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace piper::dag {
-
-using directive::print_layout;
-using directive::print_name;
-using directive::print_type;
-using directive::TextReader;
 
 namespace {
 
@@ -59,7 +55,7 @@ void print_ports(const Dag& dag, llvm::raw_ostream& os, const Body& body,
     const std::string_view name = symbols.text(body.graph.value(port.value).name);
     print_name(os, name);
     os << ": " << ref(port_kind_name(port.kind)) << ' ';
-    print_type(os, body.graph.type(port.value), symbols);
+    os << tensor::print(body.graph.type(port.value), symbols);
     print_layout(os, body.graph.value(port.value).layout, *dag.context);
     if (port.param.valid()) {
       os << " param ";
@@ -79,7 +75,7 @@ void print_ports(const Dag& dag, llvm::raw_ostream& os, const Body& body,
       if (global.empty()) {
         os << "_";
       } else if (global == "_") {
-        directive::print_string(os, global);
+        print_string(os, global);
       } else {
         print_name(os, global);
       }
@@ -131,7 +127,7 @@ std::vector<PendingPort> parse_ports(TextReader& reader, const Dag& dag,
     }
     each.port.kind = static_cast<PortKind>(k);
     each.type = reader.type();
-    each.layout = reader.layout(dag.mesh, each.type);
+    each.layout = reader.layout(&dag.mesh, each.type);
     if (reader.accept("param"))
       each.port.param = tensor::ParamId(find_by_name(reader, dag.params, "a parameter"));
     if (reader.accept("loss"))
@@ -167,7 +163,7 @@ std::vector<PendingPort> parse_ports(TextReader& reader, const Dag& dag,
 
 }  // namespace
 
-void print_bodies(const Dag& dag, llvm::raw_ostream& os, bool locations) {
+void print_bodies(const Dag& dag, llvm::raw_ostream& os, LocationText& locations) {
   const GlobalNames globals(dag);
   for (const Body& body : dag.bodies) {
     os << "body @";
@@ -175,8 +171,11 @@ void print_bodies(const Dag& dag, llvm::raw_ostream& os, bool locations) {
     print_ports(dag, os, body, body.inputs, globals);
     os << "\n    -> ";
     print_ports(dag, os, body, body.outputs, globals);
-    if (!body.graph.nodes().empty())
-      os << " {\n" << tensor::print_lines(body.graph, {.locations = locations, .indent = 2}) << '}';
+    if (!body.graph.nodes().empty()) {
+      os << " {\n";
+      tensor::print_lines(body.graph, os, locations);
+      os << '}';
+    }
     os << '\n';
   }
 }
@@ -189,13 +188,11 @@ void parse_body(TextReader& reader, Dag& dag, llvm::StringMap<std::uint32_t>& gl
   reader.expect("->");
   std::vector<PendingPort> outputs = parse_ports(reader, dag, globals);
   if (reader.failed()) return;
-  const bool has_lines = reader.at("{");
+  const bool has_lines = reader.accept("{");
   if (has_lines) {
-    std::size_t position = reader.peek().end;
-    if (!tensor::parse_lines(reader.file(), position, body.graph, reader.sink()))
-      return reader.stop();
-    reader.seek(static_cast<std::uint32_t>(position));
+    tensor::parse_lines(reader, body.graph);
     reader.expect("}");
+    if (reader.failed()) return;
   }
   llvm::DenseMap<Symbol, tensor::ValueId> values;
   for (std::size_t i = 0; i < body.graph.values().size(); ++i) {

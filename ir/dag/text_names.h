@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "ir/dag/plan.h"
-#include "ir/directive/text_reader.h"
+#include "ir/text/location_text.h"
+#include "ir/text/text_reader.h"
 
 namespace piper::dag {
 
@@ -22,9 +23,9 @@ std::uint32_t implied_outputs(const Dag& dag, const Node& node);
 /// `pp0.to.pp1`, `group.pp0`; `.no2` is appended to the second one of that name.
 std::vector<std::string> communicator_names(const Dag& dag, const Plan& plan);
 
-void print_bodies(const Dag& dag, llvm::raw_ostream& os, bool locations);
+void print_bodies(const Dag& dag, llvm::raw_ostream& os, LocationText& locations);
 /// Reads one body after the word `body`, once parameters, inputs and losses are read. `globals`
 /// numbers the values that ports share.
-void parse_body(directive::TextReader& reader, Dag& dag, llvm::StringMap<std::uint32_t>& globals);
+void parse_body(TextReader& reader, Dag& dag, llvm::StringMap<std::uint32_t>& globals);
 
 }  // namespace piper::dag

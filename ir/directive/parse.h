@@ -3,7 +3,7 @@
 // reported through the reader.
 
 #include "ir/directive/directive.h"
-#include "ir/directive/text_reader.h"
+#include "ir/text/text_reader.h"
 
 namespace piper::directive {
 

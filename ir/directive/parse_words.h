@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "ir/directive/numbers.h"
-#include "ir/directive/text_reader.h"
+#include "ir/text/text_reader.h"
 
 namespace piper::directive {
 

@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "ir/directive/parse.h"
-#include "ir/directive/text_reader.h"
+#include "ir/text/print_text.h"
 
 namespace piper::directive {
 
@@ -130,8 +130,7 @@ class ClausePrinter : public IgnoreFields {
   }
   void selector(const Selector& selector) {
     print(selector, os_, around_.context.symbols);
-    if (around_.locations && selector.loc.valid())
-      os_ << ' ' << around_.context.locations.print(selector.loc);
+    if (around_.locations != nullptr) around_.locations->print(os_, selector.loc);
   }
 
   llvm::raw_ostream& os_;
@@ -196,7 +195,7 @@ class Printer {
     print_device_set(os_, around_.device_sets[id], around_.mesh, around_.context.symbols);
   }
   void location(LocId loc) {
-    if (around_.locations && loc.valid()) os_ << ' ' << around_.context.locations.print(loc);
+    if (around_.locations != nullptr) around_.locations->print(os_, loc);
   }
 
   /// Prints operations, those of one step separated by commas, and braces; a group inside a group
@@ -352,9 +351,9 @@ void print(const Optimizer& optimizer, llvm::raw_ostream& os) {
 }  // namespace
 
 void print(const Settings& settings, llvm::raw_ostream& os, const Context& context,
-           bool locations) {
+           LocationText* locations) {
   const auto location = [&](LocId loc) {
-    if (locations && loc.valid()) os << ' ' << context.locations.print(loc);
+    if (locations != nullptr) locations->print(os, loc);
   };
   os << "train ";
   print_name(os, settings.train);

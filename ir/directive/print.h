@@ -1,11 +1,12 @@
 #pragma once
 // Directives and settings as text, one line each; `ir/directive/parse.h` reads them back.
 //
-//   place stage[0], stage[3] on cluster[pp: 0] loc("a.pipe":4:5-4:30)
+//   place stage[0], stage[3] on cluster[pp: 0] #4
 
 #include <string>
 
 #include "ir/directive/directive.h"
+#include "ir/text/location_text.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace piper::directive {
@@ -15,7 +16,7 @@ struct Surroundings {
   const Context& context;
   const Mesh& mesh;
   const DeviceSetTable& device_sets;
-  bool locations = true;  // whether they are printed
+  LocationText* locations = nullptr;  // null: none are printed
 };
 
 void print(const Directive& directive, llvm::raw_ostream& os, const Surroundings& surroundings,
@@ -26,6 +27,6 @@ void print(const Selector& selector, llvm::raw_ostream& os, const SymbolTable& s
 /// ` with window: 2, what: optimizer`; nothing for a line without settings.
 void print_settings(const Directive& directive, llvm::raw_ostream& os);
 void print(const Settings& settings, llvm::raw_ostream& os, const Context& context,
-           bool locations = true);
+           LocationText* locations = nullptr);
 
 }  // namespace piper::directive

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/tensor/graph_text.h"
 #include "ir/tensor/loss_mask.h"
+#include "ir/text/print_text.h"
 
 namespace piper::tensor {
 

@@ -19,7 +19,7 @@
 //
 // A leaf that is neither input nor weight is `%name = port TYPE`. In a body a type is followed by
 // the layout of the value unless it is replicated: `f32[batch: 4*, dim: 8]<dp: batch>` (ir/layout).
-// `loc(...)` ends a line that has a location.
+// A line that has a location ends with its number in the table of locations (ir/text).
 
 #include <optional>
 #include <string>
@@ -27,42 +27,33 @@
 
 #include "ir/diagnostics/diagnostics.h"
 #include "ir/tensor/graph.h"
+#include "ir/text/location_text.h"
+#include "ir/text/text_reader.h"
 
 namespace piper::tensor {
 
-struct PrintOptions {
-  bool locations = true;
-  std::size_t indent = 0;  // spaces before every line
-  // Also on derivatives, whose regions are those of the values they are `of`.
+/// The text of a graph by itself. With `all_regions` also derivatives have their regions, which are
+/// those of the values that they are `of`.
+std::string print(const Graph& graph, LocationForm form = LocationForm::numbered,
+                  bool all_regions = true);
+
+struct LineOptions {
+  unsigned indent = 0;  // spaces before every line
   bool all_regions = true;
 };
-
-std::string print(const Graph& graph, PrintOptions options = {});
 /// Only the lines between the braces.
-std::string print_lines(const Graph& graph,
-                        PrintOptions options = {.locations = true, .indent = 2});
+void print_lines(const Graph& graph, llvm::raw_ostream& os, LocationText& locations,
+                 LineOptions options = {.indent = 2});
 
 /// `%block.3.mlp.0.gelu`; quoted unless the name is plain.
 std::string value_text(const Graph& graph, ValueId value);
-/// The shortest text that reads back as `number`.
-std::string number_text(double number);
-/// `name`, in quotes when it holds anything but letters, digits, `_`, `.`, `-`, `$`, or starts with
-/// a digit, `.` or `-`.
-std::string name_text(std::string_view name);
-std::string quoted_text(std::string_view text);
+/// `normal(0.02)`, `zeros`.
 std::string init_text(const Init& init);
-/// `<dp: batch, tp: +>`
-std::string layout_text(const Context& context, LayoutId layout);
 
-/// Reads a graph and verifies it; nothing after reporting an error.
+/// Reads a graph by itself and verifies it; nothing after reporting an error.
 std::optional<Graph> parse(std::string_view text, Context& context, DiagnosticSink& sink);
-/// Reads a graph that starts at byte `position` of a file with text, and moves `position` after it.
-/// Not verified.
-std::optional<Graph> parse_at(FileId file, std::size_t& position, Context& context,
-                              DiagnosticSink& sink);
-/// Reads lines into `graph` from `position` up to a `}` that it does not consume. Not verified.
-/// False after reporting an error.
-bool parse_lines(FileId file, std::size_t& position, Graph& graph, DiagnosticSink& sink);
+/// Reads lines into `graph` up to a `}` that it does not consume. Not verified.
+void parse_lines(TextReader& reader, Graph& graph);
 
 /// Reports violations: an operand used before its definition, types that differ from the shape
 /// rules, repeated names, losses that are no scalar, gradients that do not match their parameter.

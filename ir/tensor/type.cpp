@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "ir/text/print_text.h"
+
 namespace piper::tensor {
 
 std::optional<DType> parse_dtype(std::string_view text) {
@@ -41,8 +43,7 @@ std::string print(const Type& type, const SymbolTable& symbols) {
   text += '[';
   for (std::size_t i = 0; i < type.dims.size(); ++i) {
     if (i > 0) text += ", ";
-    text += symbols.text(type.dims[i].name);
-    text += ": ";
+    text += name_text(symbols.text(type.dims[i].name)) + ": ";
     text += std::to_string(type.dims[i].extent);
     if (type.dims[i].sampled) text += '*';
   }

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "ir/parallel.h"
-#include "ir/tensor/graph_text.h"
+#include "ir/text/print_text.h"
 #include "ir/verify/facts.h"
 #include "ir/verify/values.h"
 
@@ -357,8 +357,7 @@ class Edges {
             : maker.layout;
     if (made == read) return;
     const auto text = [&](LayoutId layout) {
-      return layout.replicated() ? std::string("whole")
-                                 : tensor::layout_text(*dag_.context, layout);
+      return layout.replicated() ? std::string("whole") : layout_text(layout, *dag_.context);
     };
     facts_.sink
         .report(Code::wrong_layout, facts_.loc(id),

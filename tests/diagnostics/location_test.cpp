@@ -136,45 +136,5 @@ TEST(Locations, PrimaryIsTheInnermostLineOfTheUser) {
   EXPECT_NE(table.intern({library, 0, 5}, call), inner);
 }
 
-TEST(Locations, TextIsReadBackWithAndWithoutTheFiles) {
-  LocationTable table;
-  FileId user = table.files().add("a \"b\"\\.pipe", "train\ncall\n");
-  FileId library = table.files().add("std/x.pipe", "öäü inner\n", true);
-  LocId loc =
-      table.intern({library, 7, 12}, table.intern({user, 6, 10}, table.intern({user, 0, 5})));
-  std::string text = table.print(loc);
-  EXPECT_EQ(
-      text,
-      R"(loc(library "std/x.pipe":1:5-1:10 from "a \"b\"\\.pipe":2:1-2:5 from "a \"b\"\\.pipe":1:1-1:6))");
-  std::string_view rest = text;
-  EXPECT_EQ(table.parse(rest), loc);
-  EXPECT_EQ(rest, "");
-
-  LocationTable other;
-  std::string with_tail = text + " tail";
-  rest = with_tail;
-  std::optional<LocId> restored = other.parse(rest);
-  ASSERT_TRUE(restored.has_value());
-  EXPECT_EQ(rest, " tail");
-  EXPECT_EQ(other.print(*restored), text);
-  EXPECT_EQ(other.files().name(other.primary(*restored).file), "a \"b\"\\.pipe");
-}
-
-TEST(Locations, UnknownAndMalformedTexts) {
-  LocationTable table;
-  std::string_view text = "loc(unknown)";
-  EXPECT_EQ(table.parse(text), LocId());
-  EXPECT_EQ(table.print(LocId()), "loc(unknown)");
-  for (std::string_view bad :
-       {"", "loc", "loc(", "loc()", "loc(\"a\")", "loc(\"a\":1:1)", "loc(\"a\":1:1-1:)",
-        "loc(\"a\":0:1-1:1)", "loc(\"a:1:1-1:1)", "loc(\"a\":1:1-1:1", "loc(\"a\":1:1-1:1 from )",
-        "loc(\"a\":99999999999:1-1:1)"}) {
-    std::string_view rest = bad;
-    EXPECT_EQ(table.parse(rest), std::nullopt) << bad;
-    EXPECT_EQ(rest, bad);
-  }
-  EXPECT_EQ(table.size(), 0u);
-}
-
 }  // namespace
 }  // namespace piper

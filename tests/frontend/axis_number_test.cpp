@@ -73,7 +73,8 @@ std::string outcome(const std::string& body, bool axis, int size) {
   if (!fine) return text;
   llvm::raw_string_ostream os(text);
   directive::print(lowered.result->strategy.settings, os, lowered.context);
-  return Lowered::without_locations(text) + lowered.strategy();
+  os.flush();
+  return text + lowered.strategy();
 }
 
 void expect_same(const std::string& body) {

@@ -107,7 +107,7 @@ PIPER_FILE_TEST(ModelGoldens, "tests/frontend/testdata/models/goldens", ".pipe",
                     EXPECT_TRUE(tensor::verify(lowered.result->model, lowered.sink))
                         << lowered.report();
                     text += "// train " + std::string(lowered.program.trains[i].name()) + "\n" +
-                            tensor::print(lowered.result->model, {.locations = false});
+                            tensor::print(lowered.result->model, LocationForm::none);
                   }
                   test::expect_golden(test.beside(".pir"), text);
                 });

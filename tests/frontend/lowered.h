@@ -70,16 +70,6 @@ struct Lowered {
                                                result->strategy.device_sets};
     for (const directive::Directive& directive : result->strategy.directives)
       text += directive::print(directive, surroundings);
-    return without_locations(text);
-  }
-  static std::string without_locations(std::string text) {
-    for (std::size_t at = text.find(" loc("); at != std::string::npos;
-         at = text.find(" loc(", at)) {
-      std::size_t end = at + 5;
-      for (int depth = 1; depth > 0 && end < text.size(); ++end)
-        depth += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
-      text.erase(at, end - at);
-    }
     return text;
   }
 };

@@ -70,10 +70,11 @@ void follow(const std::string& text, Reached& reached) {
 }
 
 const std::vector<std::string> kWords = {
-    "(",    ")",      "[",     "]",        "{",       "}",      ",",    ":",    "%",   "+",
-    "-",    "on",     "after", "previous", "reads",   "writes", "uses", "from", "to",  "loc",
-    "F",    "B",      "BI",    "BW",       "param",   "grad",   "f32",  "i64",  "f64", "send",
-    "recv", "update", "norm",  "report",   "compute", "mb",     "stage"};
+    "(",    ")",      "[",     "]",      "{",         "}",        ",",     ":",
+    "%",    "+",      "-",     "on",     "after",     "previous", "reads", "writes",
+    "uses", "from",   "to",    "#1",     "locations", "library",  "F",     "B",
+    "BI",   "BW",     "param", "grad",   "f32",       "i64",      "f64",   "send",
+    "recv", "update", "norm",  "report", "compute",   "mb",       "stage"};
 
 TEST(DagFuzz, DamagedTextsOfEveryLevel) {
   Reached reached;

@@ -5,6 +5,7 @@
 
 #include "ir/dag/parse.h"
 #include "ir/dag/print.h"
+#include "ir/text/location_text.h"
 #include "ir/verify/verify.h"
 #include "tests/diagnostics/findings.h"
 #include "tests/support/damage.h"
@@ -73,6 +74,101 @@ TEST(DagText, AByteOrderMarkIsNoPartOfTheText) {
   std::string told;
   EXPECT_EQ(read("pir 2 " + mark, told), "");
   EXPECT_NE(told, "");
+}
+
+/// `text`, read and printed; the message if it is refused.
+std::string again(const std::string& text) {
+  Context context;
+  DiagnosticSink sink(context.locations);
+  const std::optional<dag::Dag> dag = dag::parse(text, context, sink);
+  return dag ? print(*dag) : sink.sorted().front().message;
+}
+
+/// The beginning of a text without a train.
+const std::string kHead = "pir 2 built\ntrain \"\" {\n  steps 0\n  dtype f32\n  seed 0\n}\n";
+
+TEST(DagText, LocationsAreNumberedInTheOrderOfTheirFirstUse) {
+  EXPECT_EQ(
+      again(
+          "pir 2 built\n"
+          "mesh line(pp: 2) #7\n"
+          "stream a #9\n"
+          "stream b #12\n"
+          "stream c #7\n"
+          "graph { } // the table need not begin a line\n"
+          "  locations { 9 library \"std/a.pipe\":1:1-1:2 from \"b.pipe\":3:4-3:5 // a call\n"
+          "  12 \"locations {\":5:6-7:8 3 \"unused\":1:1-1:1 7 unknown from \"b.pipe\":3:4-3:5 }"),
+      kHead +
+          "mesh line(pp: 2) #1\n"
+          "stream a #2\n"
+          "stream b #3\n"
+          "stream c #1\n"
+          "graph {\n"
+          "}\n"
+          "locations {\n"
+          "  1 unknown from \"b.pipe\":3:4-3:5\n"
+          "  2 library \"std/a.pipe\":1:1-1:2 from \"b.pipe\":3:4-3:5\n"
+          "  3 \"locations {\":5:6-7:8\n"
+          "}\n");
+}
+
+TEST(DagText, EqualPlacesOfOneTextHaveOneNumber) {
+  EXPECT_EQ(again("pir 2 built\nstream a #1\nstream b #2\ngraph {\n}\n"
+                  "locations {\n  1 \"a\":1:1-1:2\n  2 \"a\":1:1-1:2\n}\n"),
+            kHead +
+                "stream a #1\nstream b #1\ngraph {\n}\n"
+                "locations {\n  1 \"a\":1:1-1:2\n}\n");
+}
+
+/// The number of bytes is large enough that a search that is not linear would not end.
+TEST(DagText, TheTableIsFoundInLinearTime) {
+  for (const std::string line : {"// locations {\n", "locations \n", "\"locations {\" "}) {
+    std::string text = "pir 2 built\n";
+    while (text.size() < 4'000'000) text += line;
+    EXPECT_NE(again(text), "");
+  }
+}
+
+TEST(DagText, ALocationForReadersHasItsCalls) {
+  LocationTable table;
+  const FileId user = table.files().add("a \"b\"\\.pipe", "train\ncall\n");
+  const FileId library = table.files().add("std/x.pipe", "\u00f6\u00e4\u00fc inner\n", true);
+  const LocId loc =
+      table.intern({library, 7, 12}, table.intern({user, 6, 10}, table.intern({user, 0, 5})));
+  EXPECT_EQ(
+      location_text(table, loc),
+      R"(loc(library "std/x.pipe":1:5-1:10 from "a \"b\"\\.pipe":2:1-2:5 from "a \"b\"\\.pipe":1:1-1:6))");
+}
+
+/// Names are relative to the folder of the program, wherever that is.
+TEST(DagText, NamesOfFilesAreThoseFromTheProgram) {
+  struct Row {
+    const char *program, *file, *name;
+  };
+  constexpr Row kRows[] = {
+      {"net.pipe", "net.pipe", "net.pipe"},
+      {"net.pipe", "parts/net.pipe", "parts/net.pipe"},
+      {"a/net.pipe", "a/net.pipe", "net.pipe"},
+      {"a/net.pipe", "a/parts/b.pipe", "parts/b.pipe"},
+      {"/home/a/net.pipe", "/home/a/net.pipe", "net.pipe"},
+      {"/home/a/net.pipe", "/home/b.pipe", "../b.pipe"},
+      {"/home/a/net.pipe", "elsewhere.pipe", "elsewhere.pipe"},
+      {"plans/net.pir", "net.pipe", "net.pipe"},
+  };
+  for (const Row& row : kRows) {
+    Context context;
+    SourceTable& files = context.locations.files();
+    files.add("std/library.pipe", "", true);
+    files.add(row.program, "text");
+    dag::Dag dag(context);
+    dag.streams.emplace_back().name = context.symbol("s");
+    const FileId file = files.add_without_text(row.file);
+    const std::uint32_t at = files.offset(file, {1, 1});
+    dag.streams.back().loc = context.locations.intern({file, at, at});
+    const std::string text = print(dag);
+    EXPECT_NE(text.find("  1 \"" + std::string(row.name) + "\":1:1-1:1\n"), std::string::npos)
+        << text;
+  }
 }
 
 TEST(DagTextFuzz, CommunicationsThatNameNobody) {

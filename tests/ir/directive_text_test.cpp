@@ -12,25 +12,25 @@ namespace piper::test {
 namespace {
 
 const char* const kText = R"(pir 2 built
-train "a train" loc("t.pipe":1:1-1:6) {
+train "a train" #1 {
   steps 200
   dtype f64
   seed 9223372036854775807
-  data tokens("corpus \"x\"\n.bin", batch: 32, seq: 128, dtype: u16, sampling: replacement) loc("t.pipe":2:1-2:6)
+  data tokens("corpus \"x\"\n.bin", batch: 32, seq: 128, dtype: u16, sampling: replacement) #2
   held_out synthetic(classes: 10, batch: 4, seq: 8, batches: 3)
   optim sgd(lr: linear(0.1, warmup: 3, floor: 1e-05), momentum: 0.9, weight_decay: 0, decay: matrices, clip: 1.5)
-  checkpoint every 1125899906842624 keep 2147483647 best loc("t.pipe":2:8-2:9)
-  evaluate every 50 loc("t.pipe":2:10-2:11)
-  ema 0.999 loc("t.pipe":2:14-2:15)
-  skip_step norm > 10 loc("t.pipe":2:16-2:17)
-  init weights("a \"file\"\n.safetensors", names: mine, missing: init) loc("t.pipe":2:12-2:13)
+  checkpoint every 1125899906842624 keep 2147483647 best #3
+  evaluate every 50 #4
+  ema 0.999 #5
+  skip_step norm > 10 #6
+  init weights("a \"file\"\n.safetensors", names: mine, missing: init) #7
 }
 mesh cluster(pp: 2, dp: 2)
 directives {
-  partition gpt into stage: 4 with sizes: [1, 2, 3, 4] loc("t.pipe":3:1-3:6)
+  partition gpt into stage: 4 with sizes: [1, 2, 3, 4] #8
   partition gpt block[0, 3] into part: 2
   split batch into copy: 2, mb: 4
-  split batch into mb: 4 in stage[0] loc("t.pipe":4:1-4:6), stage[1] loc("t.pipe":4:8-4:9)
+  split batch into mb: 4 in stage[0] #9, stage[1] #10
   place stage[0], BW stage[1] mb[0, 1] on cluster[pp: 0]
   place model on cluster[] with depth: 2
   place model .rest, F block[1] .rest[0, 1] mb[0] on cluster[pp: 1]
@@ -43,23 +43,42 @@ directives {
   offload "model" "in"[0] with window: 2
   tune stage[0], "tune"[1] with rate: 0.5, decay: 0
   tune model with rate: 1e-05
-  require bubble <= 0.25 else "too idle" loc("t.pipe":5:1-5:6)
+  require bubble <= 0.25 else "too idle" #11
   require peak_memory < 8589934592
   order {
-    rank cluster[pp: 0] loc("t.pipe":6:1-6:6) {
-      F stage[0] mb[0] loc("t.pipe":7:1-7:6)
-      { F stage[0] mb[1]; ( B stage[0] mb[0] & { BW stage[0] mb; BI "F"[1] } ) loc("t.pipe":8:1-8:6) }
-      B stage[0] mb[2], B stage[1] mb[2] loc("t.pipe":8:8-8:9)
+    rank cluster[pp: 0] #12 {
+      F stage[0] mb[0] #13
+      { F stage[0] mb[1]; ( B stage[0] mb[0] & { BW stage[0] mb; BI "F"[1] } ) #14 }
+      B stage[0] mb[2], B stage[1] mb[2] #15
       F stage[1] .gather
       F .rest[1] mb[0]
       B stage[1] .rest mb[0] .send
     }
     rank cluster[pp: 1] {
     }
-    trim mb 3 loc("t.pipe":9:1-9:6)
-  } loc("t.pipe":10:1-10:6)
+    trim mb 3 #16
+  } #17
 }
 graph {
+}
+locations {
+  1 "t.pipe":1:1-1:6
+  2 "t.pipe":2:1-2:6
+  3 "t.pipe":2:8-2:9
+  4 "t.pipe":2:10-2:11
+  5 "t.pipe":2:14-2:15
+  6 "t.pipe":2:16-2:17
+  7 "t.pipe":2:12-2:13
+  8 "t.pipe":3:1-3:6
+  9 "t.pipe":4:1-4:6
+  10 "t.pipe":4:8-4:9
+  11 "t.pipe":5:1-5:6
+  12 "t.pipe":6:1-6:6
+  13 "t.pipe":7:1-7:6
+  14 "t.pipe":8:1-8:6
+  15 "t.pipe":8:8-8:9
+  16 "t.pipe":9:1-9:6
+  17 "t.pipe":10:1-10:6
 }
 )";
 

@@ -17,6 +17,7 @@
 #include "tests/support/compile.h"
 #include "tests/support/random_cases.h"
 #include "tests/support/random_programs.h"
+#include "tests/support/text_edit.h"
 
 namespace piper::test {
 namespace {
@@ -46,17 +47,7 @@ struct Planned {
     return order ? views::order_list(*order, dims, device_sets, dag->mesh, context.symbols) : "";
   }
   /// The actions of all roles, without source locations.
-  std::string plan() const {
-    std::string text = dag::print(*dag);
-    for (std::size_t at = text.find(" loc("); at != std::string::npos;
-         at = text.find(" loc(", at)) {
-      std::size_t end = at + 5;
-      for (int depth = 1; depth > 0 && end < text.size(); ++end)
-        depth += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
-      text.erase(at, end - at);
-    }
-    return text;
-  }
+  std::string plan() const { return without_locations(dag::print(*dag)); }
 };
 
 std::string train(std::string_view schedule, std::string_view call, const std::string& order) {

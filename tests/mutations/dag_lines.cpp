@@ -38,7 +38,7 @@ std::string token_text(const std::string& line, LineToken token) {
 
 std::size_t find_attribute(const std::string& line, const std::string& key) {
   const std::size_t at = line.find(key);
-  return at < line.find(" loc(") ? at : std::string::npos;
+  return at < line.find(" #") ? at : std::string::npos;
 }
 
 std::string node_name(const std::string& line) { return line.substr(2, line.find(" = ") - 2); }

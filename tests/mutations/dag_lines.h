@@ -30,8 +30,7 @@ LineToken word(const std::string& line, std::size_t from);
 /// The line with `text` in the place of a part.
 std::string replace_token(const std::string& line, LineToken token, const std::string& text);
 std::string token_text(const std::string& line, LineToken token);
-/// The start of an attribute, `npos` if there is none; a location's chain of calls has its own
-/// words.
+/// The start of an attribute, before the location; `npos` if there is none.
 std::size_t find_attribute(const std::string& line, const std::string& key);
 /// The name and the kind of a node, from its line in the graph.
 std::string node_name(const std::string& line);

@@ -23,7 +23,7 @@ class Mutator {
   Mutator(const Dag& dag, DagLines& lines) : dag_(dag), lines_(lines), plan_(dag, lines) {}
 
   void collect() {
-    enum class Section { header, graph, communicator, role } section = Section::header;
+    enum class Section { header, graph, communicator, role, locations } section = Section::header;
     std::vector<std::size_t> nodes;
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       const std::string& line = lines_[i];
@@ -35,6 +35,8 @@ class Mutator {
       } else if (line.starts_with("role ")) {
         section = Section::role;
         plan_.add_role(i);
+      } else if (line == "locations {") {
+        section = Section::locations;
       } else if (section == Section::header && line.starts_with("loss ")) {
         // Signatures alone do not say how many elements a body sums.
         const bool known =
@@ -50,6 +52,7 @@ class Mutator {
         if (section == Section::graph) nodes.push_back(i);
         if (section == Section::communicator) lines_.delete_and_duplicate(i, "entry");
         if (section == Section::role) plan_.add_role_line(i);
+        if (section == Section::locations) lines_.delete_and_duplicate(i, "location");
       }
     }
     for (std::size_t k = 0; k < nodes.size(); ++k) node(nodes[k], k, nodes);
@@ -217,9 +220,8 @@ class Mutator {
                  text.substr(0, layout) + text.substr(text.find('>', layout) + 1));
     }
     const std::size_t stream = text.find(" stream "),
-                      end_of_line =
-                          std::min(text.size(),
-                                   text.find(" loc(", stream == std::string::npos ? 0 : stream));
+                      end_of_line = std::min(
+                          text.size(), text.find(" #", stream == std::string::npos ? 0 : stream));
     if (!runs_body(node.kind)) {
       const std::size_t after = std::min(end_of_line, find_attribute(text, " after "));
       lines_.add("in an overlap group", line,

@@ -71,8 +71,8 @@ class Changes {
   void attributes(const dag::Node& node, std::size_t line) {
     const std::string& text = lines_[line];
     std::size_t end = text.size();
-    for (const char* behind : {" (", " over ", " to ", " from ", " outputs ", " on ", " <",
-                               " stream ", " after ", " loc("})
+    for (const char* behind :
+         {" (", " over ", " to ", " from ", " outputs ", " on ", " <", " stream ", " after ", " #"})
       end = std::min(end, text.find(behind));
     const auto with = [&](const char* what, std::size_t at, const std::string& added) {
       add(what, line, text.substr(0, at) + added + text.substr(at));
@@ -173,7 +173,7 @@ class Changes {
       if (lines_[line].starts_with(own + "port ")) return value;
       if (lines_[line].starts_with(own))
         return lines_[line].substr(lines_[line].find(" = "),
-                                   lines_[line].find(" loc(") - lines_[line].find(" = "));
+                                   lines_[line].find(" #") - lines_[line].find(" = "));
     }
     return value;
   }

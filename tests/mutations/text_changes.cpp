@@ -92,6 +92,11 @@ constexpr Rule kRules[] = {
     {"written twice", "  ", R"( = ([\w ]+?(?:\[[^\]]*\])? ?(?:@\S+ )?)\(([^,)+]+))",
      " = $1($2, $2"},
     {"written twice", "  ", R"(grad ([^ ,)]+))", "grad $1 + $1"},
+    {"another number", "  1 \"", R"(^  1 )", "  2 "},
+    {"from line 0", "  1 \"", R"(":\d+:)", "\":0:"},
+    {"without an end", "  1 \"", R"(-\d+:\d+$)", ""},
+    {"an end before its beginning", "  1 \"", R"(":(\d+))", "\":1$1"},
+    {"without a caller", "  ", R"(( from "[^"]+":\d+:\d+-\d+:\d+)$)", " from"},
 };
 
 /// From level `ordered` on.
@@ -163,9 +168,9 @@ class Changes {
                        [&](const std::string& line) { return std::regex_search(line, find); });
   }
 
-  /// Replaces every match of a line separately; the text of a location does not count.
+  /// Replaces every match of a line separately; the number of its location does not count.
   void replace(const Rule& rule, const std::regex& find, std::size_t line) {
-    const std::string text = lines_[line].substr(0, lines_[line].find(" loc(")),
+    const std::string text = lines_[line].substr(0, lines_[line].find(" #")),
                       rest = lines_[line].substr(text.size());
     for (std::sregex_iterator match(text.begin(), text.end(), find), end; match != end; ++match) {
       add(rule.what, line,
@@ -232,7 +237,7 @@ class Changes {
           lines_[i].find(" : ") != std::string::npos)
         continue;
       if (first.empty()) first = found[1];
-      const std::size_t end = std::min(lines_[i].find(" loc("), lines_[i].size());
+      const std::size_t end = std::min(lines_[i].find(" #"), lines_[i].size());
       const auto with = [&](const std::string& what) {
         return std::string(lines_[i]).insert(end, what);
       };

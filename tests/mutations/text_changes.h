@@ -5,7 +5,7 @@
 // Settings are dropped, moved out of their range and made to differ from the inputs; bounds are
 // reversed; element types, masks, regions, axes of buckets and of pairs, divided samples, the
 // values that ports carry and the kinds of ports are changed; operands are written twice, and sums
-// of squares add in another order.
+// of squares add in another order. Entries of the table of locations lose their number or an end.
 
 #include <string>
 #include <string_view>

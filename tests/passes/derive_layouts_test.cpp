@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/tensor/graph_text.h"
+#include "ir/text/print_text.h"
 #include "ir/tensor/op_rules.h"
 #include "passes/build/differentiate.h"
 
@@ -48,9 +49,7 @@ struct Derived {
     ADD_FAILURE() << "no value " << name;
     return ValueId(0);
   }
-  std::string text(LayoutId layout) const {
-    return layout.replicated() ? "" : layout_text(context, layout);
-  }
+  std::string text(LayoutId layout) const { return layout_text(layout, context); }
 };
 
 TEST(DeriveLayouts, FollowFromWhatIsDividedByRows) {

@@ -180,7 +180,10 @@ TEST_F(LocaliseModels, PortsSayWhatTheyCarry) {
     text += "chunk " + std::to_string(segment.chunk) + " " +
             std::string(pass_name(graph.node(segment.nodes[0]).pass)) + "\n";
     print_ports("in", made.body.inputs);
-    text += print_lines(made.body.graph, {.locations = true, .indent = 4});
+    llvm::raw_string_ostream os(text);
+    LocationText locations(graph.context().locations);
+    print_lines(made.body.graph, os, locations, {.indent = 4});
+    os.flush();
     print_ports("out", made.body.outputs);
   }
   expect_golden("tests/passes/testdata/localise/mlp.out", text);

@@ -50,4 +50,12 @@ std::string edited(std::string text, std::string_view edits, std::string& error)
   return text;
 }
 
+std::string without_locations(std::string_view text) {
+  std::string bare(text.substr(0, text.rfind("\nlocations {\n") + 1));
+  if (bare.empty()) bare = text;
+  for (std::size_t at = bare.find(" #"); at != std::string::npos; at = bare.find(" #", at))
+    bare.erase(at, bare.find_first_not_of("0123456789", at + 2) - at);
+  return bare;
+}
+
 }  // namespace piper::test

@@ -16,4 +16,7 @@ namespace piper::test {
 /// or several times.
 std::string edited(std::string text, std::string_view edits, std::string& error);
 
+/// A `.pir` text without its table of locations and the references to it.
+std::string without_locations(std::string_view text);
+
 }  // namespace piper::test

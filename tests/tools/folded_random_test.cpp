@@ -196,7 +196,7 @@ train t = mlp(layers: 6, features: 8, hidden: 16, classes: 4) on m {
   ASSERT_EQ(dag.exit_code, 0) << dag.err;
   Lines lines(1);
   for (const char c : dag.out) c == '\n' ? lines.emplace_back() : lines.back() += c;
-  for (std::string& line : lines) line.resize(std::min(line.find(" loc("), line.size()));
+  for (std::string& line : lines) line.resize(std::min(line.find(" #"), line.size()));
   const std::string folded = views::folded(joined(lines));
   EXPECT_LT(folded.size(), joined(lines).size());
   Random random(1);

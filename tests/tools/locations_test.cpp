@@ -95,14 +95,18 @@ int line_of(const std::string& text, std::string_view beginning) {
   return 0;
 }
 
-/// The lines of the user's file that the location in a line of a text goes through, innermost
+/// The lines of the user's file that the location of a line of a text goes through, innermost
 /// first.
-std::vector<int> lines_of(const std::string& node) {
+std::vector<int> lines_of(const std::string& node, const std::string& text) {
   std::vector<int> lines;
-  const std::size_t loc = node.rfind(" loc(");
-  for (std::size_t at = node.find("\"a.pipe\":", loc); at != std::string::npos;
-       at = node.find("\"a.pipe\":", at + 1))
-    lines.push_back(std::stoi(node.substr(at + 9)));
+  const std::size_t number = node.rfind(" #");
+  if (number == std::string::npos) return lines;
+  const std::size_t begin =
+      text.find("\n  " + node.substr(number + 2) + ' ', text.find("\nlocations {"));
+  const std::string entry = text.substr(begin, text.find('\n', begin + 1) - begin);
+  for (std::size_t at = entry.find("\"a.pipe\":"); at != std::string::npos;
+       at = entry.find("\"a.pipe\":", at + 1))
+    lines.push_back(std::stoi(entry.substr(at + 9)));
   return lines;
 }
 
@@ -120,7 +124,7 @@ TEST(Locations, NodesNameTheLineThatMadeThemAndItsCall) {
     const int first_call = static_cast<int>(std::count(text.begin(), text.end(), '\n')) + 1;
     text += std::string(one.calls) + "\n}\n";
     const int made = *one.made == '\0' ? 0 : line_of(text, one.made), call = first_call + one.call;
-    const ToolResult run = run_tool({"show", "dag", "a.pipe", "--locations"}, {{"a.pipe", text}});
+    const ToolResult run = run_tool({"show", "dag", "a.pipe"}, {{"a.pipe", text}});
     ASSERT_EQ(run.exit_code, 0) << one.calls << "\n" << run.err;
     std::set<std::string_view> found;
     std::istringstream lines(run.out);
@@ -129,7 +133,7 @@ TEST(Locations, NodesNameTheLineThatMadeThemAndItsCall) {
         if (!line.starts_with(std::string("  ") + node) || line.find(" = ") == std::string::npos)
           continue;
         found.insert(node);
-        const std::vector<int> through = lines_of(line);
+        const std::vector<int> through = lines_of(line, run.out);
         ASSERT_FALSE(through.empty()) << line;
         EXPECT_EQ(through.front(), made > 0 ? made : call) << one.calls << "\n" << line;
         EXPECT_NE(std::find(through.begin(), through.end(), call), through.end())

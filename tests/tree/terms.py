@@ -105,10 +105,10 @@ HEADERS = {
 LOCALS = {
     "backend": 127,
     "frontend": 232,
-    "ir": 108,
+    "ir": 100,
     "passes": 151,
     "runtime": 127,
-    "tests": 491,
+    "tests": 489,
 }
 
 

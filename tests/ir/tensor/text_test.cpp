@@ -74,7 +74,8 @@ TEST(TensorText, StrangeNamesNumbersAndPlacesRoundTrip) {
     x = build.scale(x, number).value;
   ASSERT_TRUE(build.loss("l", x));
   expect_round_trip(graph);
-  EXPECT_NE(print(graph).find("loc(\"a \\\"b\\\".pipe\":1:5-1:10)"), std::string::npos)
+  EXPECT_NE(print(graph).find("locations {\n  1 \"a \\\"b\\\".pipe\":1:5-1:10\n}\n"),
+            std::string::npos)
       << print(graph);
 }
 

@@ -1,24 +1,24 @@
 pir 2 planned
-train small loc("small.pipe":9:7-9:12) {
+train small #1 {
   steps 3
   dtype f64
   seed 0
-  data synthetic(classes: 0, batch: 8) loc("small.pipe":10:12-10:31)
-  optim adamw(lr: constant(0.01, warmup: 0, floor: 0), beta1: 0.9, beta2: 0.999, eps: 1e-08, weight_decay: 0, clip: 0.1) loc("small.pipe":11:12-11:38)
+  data synthetic(classes: 0, batch: 8) #2
+  optim adamw(lr: constant(0.01, warmup: 0, floor: 0), beta1: 0.9, beta2: 0.999, eps: 1e-08, weight_decay: 0, clip: 0.1) #3
 }
-mesh grid(pp: 2, dp: 2, pod: 2) loc("small.pipe":8:1-8:32)
-split batch into mb: 2 loc("small.pipe":14:5-14:27)
-param w: f64[dim: 3, out: 5] = normal(0.02) loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
-param w2: f64[out: 5, dim: 3] = normal(0.02) loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
-input x: f64[batch: 8*, dim: 3] loc("small.pipe":2:5-2:32 from "small.pipe":9:15-9:26)
-loss loss.0: 40 loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:26)
-chunk first0 of first[0] F @first0.F B @first0.B loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
-chunk second0 of second[0] F @second0.F B @second0.B loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
-bucket first0.0 (w) on grid[pp: 0], grid[pp: 1] unreduced <dp: +, pod: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by unit prefetch 1 loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
-bucket first0.1 (w2) on grid[pp: 0] unreduced <dp: +, pod: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by unit prefetch 1 loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
+mesh grid(pp: 2, dp: 2, pod: 2) #4
+split batch into mb: 2 #5
+param w: f64[dim: 3, out: 5] = normal(0.02) #6
+param w2: f64[out: 5, dim: 3] = normal(0.02) #7
+input x: f64[batch: 8*, dim: 3] #8
+loss loss.0: 40 #9
+chunk first0 of first[0] F @first0.F B @first0.B #10
+chunk second0 of second[0] F @second0.F B @second0.B #11
+bucket first0.0 (w) on grid[pp: 0], grid[pp: 1] unreduced <dp: +, pod: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by unit prefetch 1 #6
+bucket first0.1 (w2) on grid[pp: 0] unreduced <dp: +, pod: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by unit prefetch 1 #7
 stream compute
-stream params high_priority loc("small.pipe":19:5-19:52)
-stream grads loc("small.pipe":20:5-20:31)
+stream params high_priority #12
+stream grads #13
 stream act.pp0.to.pp1
 stream grad.pp1.to.pp0
 stream sum.pp0
@@ -32,8 +32,8 @@ body @first0.F(%x: data f64[batch: 1*, dim: 3]<dp: batch, pod: batch> input x,
   %x = port f64[batch: 1*, dim: 3]<dp: batch, pod: batch>
   %w = port f64[dim: 3, out: 5]
   %w2 = port f64[out: 5, dim: 3]
-  %contract = contract(%x, %w) {dims: [dim]} : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @F loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
-  %contract.1 = contract(%contract, %w2) {dims: [out]} : f64[batch: 1*, dim: 3]<dp: batch, pod: batch> @F loc("small.pipe":5:24-5:36 from "small.pipe":9:15-9:26)
+  %contract = contract(%x, %w) {dims: [dim]} : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @F #10
+  %contract.1 = contract(%contract, %w2) {dims: [out]} : f64[batch: 1*, dim: 3]<dp: batch, pod: batch> @F #14
 }
 body @first0.B(%x: data f64[batch: 1*, dim: 3]<dp: batch, pod: batch> input x,
     %contract: saved f64[batch: 1*, out: 5]<dp: batch, pod: batch>,
@@ -45,9 +45,9 @@ body @first0.B(%x: data f64[batch: 1*, dim: 3]<dp: batch, pod: batch> input x,
   %contract = port f64[batch: 1*, out: 5]<dp: batch, pod: batch>
   %d.contract.1.contract = port f64[batch: 1*, dim: 3]<dp: batch, pod: batch>
   %w2 = port f64[out: 5, dim: 3]
-  %d.contract.contract = contract(%d.contract.1.contract, %w2) {dims: [dim]} : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @BI loc("small.pipe":5:24-5:36 from "small.pipe":9:15-9:26)
-  %d.w2.contract = contract(%contract, %d.contract.1.contract) {dims: [batch]} : f64[out: 5, dim: 3]<dp: +, pod: +> @BW loc("small.pipe":5:24-5:36 from "small.pipe":9:15-9:26)
-  %d.w.contract.1 = contract(%x, %d.contract.contract) {dims: [batch]} : f64[dim: 3, out: 5]<dp: +, pod: +> @BW loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  %d.contract.contract = contract(%d.contract.1.contract, %w2) {dims: [dim]} : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @BI #14
+  %d.w2.contract = contract(%contract, %d.contract.1.contract) {dims: [batch]} : f64[out: 5, dim: 3]<dp: +, pod: +> @BW #14
+  %d.w.contract.1 = contract(%x, %d.contract.contract) {dims: [batch]} : f64[dim: 3, out: 5]<dp: +, pod: +> @BW #10
 }
 body @second0.F(%contract.1: data f64[batch: 1*, dim: 3]<dp: batch, pod: batch>,
     %w: param f64[dim: 3, out: 5] param w)
@@ -55,9 +55,9 @@ body @second0.F(%contract.1: data f64[batch: 1*, dim: 3]<dp: batch, pod: batch>,
     %sum: loss_sum f64[]<dp: +, pod: +> loss loss.0) {
   %contract.1 = port f64[batch: 1*, dim: 3]<dp: batch, pod: batch>
   %w = port f64[dim: 3, out: 5]
-  %contract.2 = contract(%contract.1, %w) {dims: [dim]} : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @F loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
-  %square = square(%contract.2) : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @F loc("small.pipe":6:26-6:39 from "small.pipe":9:15-9:26)
-  %sum = sum(%square) {dims: [batch, out]} : f64[]<dp: +, pod: +> @F loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:26)
+  %contract.2 = contract(%contract.1, %w) {dims: [dim]} : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @F #11
+  %square = square(%contract.2) : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @F #15
+  %sum = sum(%square) {dims: [batch, out]} : f64[]<dp: +, pod: +> @F #9
 }
 body @second0.B(%contract.1: saved f64[batch: 1*, dim: 3]<dp: batch, pod: batch>,
     %contract.2: saved f64[batch: 1*, out: 5]<dp: batch, pod: batch>,
@@ -67,95 +67,95 @@ body @second0.B(%contract.1: saved f64[batch: 1*, dim: 3]<dp: batch, pod: batch>
   %contract.1 = port f64[batch: 1*, dim: 3]<dp: batch, pod: batch>
   %contract.2 = port f64[batch: 1*, out: 5]<dp: batch, pod: batch>
   %w = port f64[dim: 3, out: 5]
-  %d.square.fill = fill() {scalar: 0.025, shape: f64[batch: 1*, out: 5]} : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @BI loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:26)
-  %d.contract.2.scale = scale(%d.square.fill) {scalar: 2} : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @BI loc("small.pipe":6:26-6:39 from "small.pipe":9:15-9:26)
-  %d.contract.2.mul = mul(%d.contract.2.scale, %contract.2) : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @BI loc("small.pipe":6:26-6:39 from "small.pipe":9:15-9:26)
-  %d.contract.1.contract = contract(%d.contract.2.mul, %w) {dims: [out]} : f64[batch: 1*, dim: 3]<dp: batch, pod: batch> @BI loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
-  %d.w.contract = contract(%contract.1, %d.contract.2.mul) {dims: [batch]} : f64[dim: 3, out: 5]<dp: +, pod: +> @BW loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  %d.square.fill = fill() {scalar: 0.025, shape: f64[batch: 1*, out: 5]} : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @BI #9
+  %d.contract.2.scale = scale(%d.square.fill) {scalar: 2} : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @BI #15
+  %d.contract.2.mul = mul(%d.contract.2.scale, %contract.2) : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @BI #15
+  %d.contract.1.contract = contract(%d.contract.2.mul, %w) {dims: [out]} : f64[batch: 1*, dim: 3]<dp: batch, pod: batch> @BI #11
+  %d.w.contract = contract(%contract.1, %d.contract.2.mul) {dims: [batch]} : f64[dim: 3, out: 5]<dp: +, pod: +> @BW #11
 }
 graph {
-  all_gather.first0.0.F.first0.mb0.pp0 = all_gather bucket first0.0 F first0 [mb: 0] (param update.first0.0.pp0) over dp on grid[pp: 0] stream params loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
-  all_gather.first0.1.F.first0.mb0 = all_gather bucket first0.1 F first0 [mb: 0] (param update.first0.1) over dp on grid[pp: 0] stream params loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
-  all_gather.first0.0.F.second0.mb0.pp1 = all_gather bucket first0.0 F second0 [mb: 0] (param update.first0.0.pp1) over dp on grid[pp: 1] stream params loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
-  load.x.mb0.pp0 = load x [mb: 0] on grid[pp: 0] <dp: batch, pod: batch> stream compute loc("small.pipe":2:5-2:32 from "small.pipe":9:15-9:26)
-  F.first0.mb0 = F first0 [mb: 0] @first0.F (load.x.mb0.pp0, all_gather.first0.0.F.first0.mb0.pp0, all_gather.first0.1.F.first0.mb0) on grid[pp: 0] stream compute loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
-  send.F.first0.mb0.pp1 = send F first0 [mb: 0] (F.first0.mb0:1) to recv.F.first0.mb0.pp1 on grid[pp: 0] stream act.pp0.to.pp1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
-  recv.F.first0.mb0.pp1 = recv F second0 [mb: 0] from send.F.first0.mb0.pp1 on grid[pp: 1] stream act.pp0.to.pp1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
-  load.x.mb1.pp0 = load x [mb: 1] on grid[pp: 0] <dp: batch, pod: batch> stream compute loc("small.pipe":2:5-2:32 from "small.pipe":9:15-9:26)
-  F.first0.mb1 = F first0 [mb: 1] @first0.F (load.x.mb1.pp0, all_gather.first0.0.F.first0.mb0.pp0, all_gather.first0.1.F.first0.mb0) on grid[pp: 0] stream compute after F.first0.mb0 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
-  F.second0.mb0 = F second0 [mb: 0] @second0.F (recv.F.first0.mb0.pp1, all_gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] stream compute loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
-  send.F.first0.mb1.pp1 = send F first0 [mb: 1] (F.first0.mb1:1) to recv.F.first0.mb1.pp1 on grid[pp: 0] stream act.pp0.to.pp1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
-  recv.F.first0.mb1.pp1 = recv F second0 [mb: 1] from send.F.first0.mb1.pp1 on grid[pp: 1] stream act.pp0.to.pp1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
-  B.second0.mb0 = B second0 [mb: 0] @second0.B (recv.F.first0.mb0.pp1, F.second0.mb0, all_gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] stream compute after F.second0.mb0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
-  send.B.second0.mb0.pp0 = send B second0 [mb: 0] (B.second0.mb0) to recv.B.second0.mb0.pp0 on grid[pp: 1] stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
-  recv.B.second0.mb0.pp0 = recv B first0 [mb: 0] from send.B.second0.mb0.pp0 on grid[pp: 0] stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
-  F.second0.mb1 = F second0 [mb: 1] @second0.F (recv.F.first0.mb1.pp1, all_gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] stream compute after B.second0.mb0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
-  B.first0.mb0 = B first0 [mb: 0] @first0.B (load.x.mb0.pp0, F.first0.mb0, recv.B.second0.mb0.pp0, all_gather.first0.1.F.first0.mb0) on grid[pp: 0] stream compute after F.first0.mb1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
-  all_reduce.loss.0.pp1 = all_reduce loss loss.0 (F.second0.mb0:1, F.second0.mb1:1) over dp, pod on grid[pp: 1] stream sum.pp1 loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:26)
-  B.second0.mb1 = B second0 [mb: 1] @second0.B (recv.F.first0.mb1.pp1, F.second0.mb1, all_gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] stream compute after F.second0.mb1 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
-  accumulate.first0.0.B.second0.mb1.pp1 = accumulate bucket first0.0 B second0 [mb: 1] (grad B.second0.mb0:1 + B.second0.mb1:1) on grid[pp: 1] loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
-  reduce_scatter.first0.0.B.second0.mb1.pp1 = reduce_scatter bucket first0.0 B second0 [mb: 1] (accumulate.first0.0.B.second0.mb1.pp1) over dp on grid[pp: 1] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
-  accumulate.first0.0.pp1 = accumulate bucket first0.0 (grad reduce_scatter.first0.0.B.second0.mb1.pp1) on grid[pp: 1] loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
-  send.B.second0.mb1.pp0 = send B second0 [mb: 1] (B.second0.mb1) to recv.B.second0.mb1.pp0 on grid[pp: 1] stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
-  recv.B.second0.mb1.pp0 = recv B first0 [mb: 1] from send.B.second0.mb1.pp0 on grid[pp: 0] stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
-  report.loss.0 = report loss loss.0 (all_reduce.loss.0.pp1, all_reduce.loss.0.pp1:1) on grid[pp: 1] stream compute loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:26)
-  B.first0.mb1 = B first0 [mb: 1] @first0.B (load.x.mb1.pp0, F.first0.mb1, recv.B.second0.mb1.pp0, all_gather.first0.1.F.first0.mb0) on grid[pp: 0] stream compute after B.first0.mb0 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
-  accumulate.first0.0.B.first0.mb1.pp0 = accumulate bucket first0.0 B first0 [mb: 1] (grad B.first0.mb0 + B.first0.mb1) on grid[pp: 0] loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
-  accumulate.first0.1.B.first0.mb1 = accumulate bucket first0.1 B first0 [mb: 1] (grad B.first0.mb0:1 + B.first0.mb1:1) on grid[pp: 0] loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
-  reduce_scatter.first0.0.B.first0.mb1.pp0 = reduce_scatter bucket first0.0 B first0 [mb: 1] (accumulate.first0.0.B.first0.mb1.pp0) over dp on grid[pp: 0] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
-  accumulate.first0.0.pp0 = accumulate bucket first0.0 (grad reduce_scatter.first0.0.B.first0.mb1.pp0) on grid[pp: 0] loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
-  reduce_scatter.first0.1.B.first0.mb1 = reduce_scatter bucket first0.1 B first0 [mb: 1] (accumulate.first0.1.B.first0.mb1) over dp on grid[pp: 0] stream grads loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
-  accumulate.first0.1 = accumulate bucket first0.1 (grad reduce_scatter.first0.1.B.first0.mb1) on grid[pp: 0] loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
-  all_reduce.first0.0.pp0 = all_reduce bucket first0.0 (accumulate.first0.0.pp0) over pod with (all_reduce.first0.0.pp0, all_reduce.first0.0.pp1) on grid[pp: 0] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
-  all_reduce.first0.0.pp1 = all_reduce bucket first0.0 (accumulate.first0.0.pp1) over pod with (all_reduce.first0.0.pp0, all_reduce.first0.0.pp1) on grid[pp: 1] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
-  all_reduce.first0.1 = all_reduce bucket first0.1 (accumulate.first0.1) over pod on grid[pp: 0] stream grads loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
-  sum_squares.first0.0.pp0 = sum_squares bucket first0.0 (all_reduce.first0.0.pp0) on grid[pp: 0] stream compute loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
-  sum_squares.first0.1 = sum_squares bucket first0.1 (all_reduce.first0.1) on grid[pp: 0] stream compute loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
-  all_reduce.norm.dp.pp0 = all_reduce (sum_squares.first0.0.pp0, sum_squares.first0.1) over dp on grid[pp: 0] stream sum.pp0 loc("small.pipe":11:12-11:38)
-  all_gather_v.norm.pp0 = all_gather_v (all_reduce.norm.dp.pp0, all_reduce.norm.dp.pp0:1) over () with (all_gather_v.norm.pp0, all_gather_v.norm.pp1) on grid[pp: 0] stream gather.pp0 loc("small.pipe":11:12-11:38)
-  all_gather_v.norm.pp1 = all_gather_v over () with (all_gather_v.norm.pp0, all_gather_v.norm.pp1) on grid[pp: 1] stream gather.pp0 loc("small.pipe":11:12-11:38)
-  norm.pp0 = norm (all_gather_v.norm.pp0, all_gather_v.norm.pp0:1) on grid[pp: 0] stream compute loc("small.pipe":11:12-11:38)
-  norm.pp1 = norm (all_gather_v.norm.pp1, all_gather_v.norm.pp1:1) on grid[pp: 1] stream compute loc("small.pipe":11:12-11:38)
-  report.norm = report norm (norm.pp0) on grid[pp: 0] stream compute loc("small.pipe":11:12-11:38)
-  update.first0.0.pp0 = update bucket first0.0 (all_reduce.first0.0.pp0, norm.pp0) on grid[pp: 0] stream compute loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
-  update.first0.1 = update bucket first0.1 (all_reduce.first0.1, norm.pp0) on grid[pp: 0] stream compute loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
-  update.first0.0.pp1 = update bucket first0.0 (all_reduce.first0.0.pp1, norm.pp1) on grid[pp: 1] stream compute loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  all_gather.first0.0.F.first0.mb0.pp0 = all_gather bucket first0.0 F first0 [mb: 0] (param update.first0.0.pp0) over dp on grid[pp: 0] stream params #6
+  all_gather.first0.1.F.first0.mb0 = all_gather bucket first0.1 F first0 [mb: 0] (param update.first0.1) over dp on grid[pp: 0] stream params #7
+  all_gather.first0.0.F.second0.mb0.pp1 = all_gather bucket first0.0 F second0 [mb: 0] (param update.first0.0.pp1) over dp on grid[pp: 1] stream params #6
+  load.x.mb0.pp0 = load x [mb: 0] on grid[pp: 0] <dp: batch, pod: batch> stream compute #8
+  F.first0.mb0 = F first0 [mb: 0] @first0.F (load.x.mb0.pp0, all_gather.first0.0.F.first0.mb0.pp0, all_gather.first0.1.F.first0.mb0) on grid[pp: 0] stream compute #10
+  send.F.first0.mb0.pp1 = send F first0 [mb: 0] (F.first0.mb0:1) to recv.F.first0.mb0.pp1 on grid[pp: 0] stream act.pp0.to.pp1 #10
+  recv.F.first0.mb0.pp1 = recv F second0 [mb: 0] from send.F.first0.mb0.pp1 on grid[pp: 1] stream act.pp0.to.pp1 #10
+  load.x.mb1.pp0 = load x [mb: 1] on grid[pp: 0] <dp: batch, pod: batch> stream compute #8
+  F.first0.mb1 = F first0 [mb: 1] @first0.F (load.x.mb1.pp0, all_gather.first0.0.F.first0.mb0.pp0, all_gather.first0.1.F.first0.mb0) on grid[pp: 0] stream compute after F.first0.mb0 #10
+  F.second0.mb0 = F second0 [mb: 0] @second0.F (recv.F.first0.mb0.pp1, all_gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] stream compute #11
+  send.F.first0.mb1.pp1 = send F first0 [mb: 1] (F.first0.mb1:1) to recv.F.first0.mb1.pp1 on grid[pp: 0] stream act.pp0.to.pp1 #10
+  recv.F.first0.mb1.pp1 = recv F second0 [mb: 1] from send.F.first0.mb1.pp1 on grid[pp: 1] stream act.pp0.to.pp1 #10
+  B.second0.mb0 = B second0 [mb: 0] @second0.B (recv.F.first0.mb0.pp1, F.second0.mb0, all_gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] stream compute after F.second0.mb0 #11
+  send.B.second0.mb0.pp0 = send B second0 [mb: 0] (B.second0.mb0) to recv.B.second0.mb0.pp0 on grid[pp: 1] stream grad.pp1.to.pp0 #11
+  recv.B.second0.mb0.pp0 = recv B first0 [mb: 0] from send.B.second0.mb0.pp0 on grid[pp: 0] stream grad.pp1.to.pp0 #11
+  F.second0.mb1 = F second0 [mb: 1] @second0.F (recv.F.first0.mb1.pp1, all_gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] stream compute after B.second0.mb0 #11
+  B.first0.mb0 = B first0 [mb: 0] @first0.B (load.x.mb0.pp0, F.first0.mb0, recv.B.second0.mb0.pp0, all_gather.first0.1.F.first0.mb0) on grid[pp: 0] stream compute after F.first0.mb1 #10
+  all_reduce.loss.0.pp1 = all_reduce loss loss.0 (F.second0.mb0:1, F.second0.mb1:1) over dp, pod on grid[pp: 1] stream sum.pp1 #9
+  B.second0.mb1 = B second0 [mb: 1] @second0.B (recv.F.first0.mb1.pp1, F.second0.mb1, all_gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] stream compute after F.second0.mb1 #11
+  accumulate.first0.0.B.second0.mb1.pp1 = accumulate bucket first0.0 B second0 [mb: 1] (grad B.second0.mb0:1 + B.second0.mb1:1) on grid[pp: 1] #6
+  reduce_scatter.first0.0.B.second0.mb1.pp1 = reduce_scatter bucket first0.0 B second0 [mb: 1] (accumulate.first0.0.B.second0.mb1.pp1) over dp on grid[pp: 1] stream grads #6
+  accumulate.first0.0.pp1 = accumulate bucket first0.0 (grad reduce_scatter.first0.0.B.second0.mb1.pp1) on grid[pp: 1] #6
+  send.B.second0.mb1.pp0 = send B second0 [mb: 1] (B.second0.mb1) to recv.B.second0.mb1.pp0 on grid[pp: 1] stream grad.pp1.to.pp0 #11
+  recv.B.second0.mb1.pp0 = recv B first0 [mb: 1] from send.B.second0.mb1.pp0 on grid[pp: 0] stream grad.pp1.to.pp0 #11
+  report.loss.0 = report loss loss.0 (all_reduce.loss.0.pp1, all_reduce.loss.0.pp1:1) on grid[pp: 1] stream compute #9
+  B.first0.mb1 = B first0 [mb: 1] @first0.B (load.x.mb1.pp0, F.first0.mb1, recv.B.second0.mb1.pp0, all_gather.first0.1.F.first0.mb0) on grid[pp: 0] stream compute after B.first0.mb0 #10
+  accumulate.first0.0.B.first0.mb1.pp0 = accumulate bucket first0.0 B first0 [mb: 1] (grad B.first0.mb0 + B.first0.mb1) on grid[pp: 0] #6
+  accumulate.first0.1.B.first0.mb1 = accumulate bucket first0.1 B first0 [mb: 1] (grad B.first0.mb0:1 + B.first0.mb1:1) on grid[pp: 0] #7
+  reduce_scatter.first0.0.B.first0.mb1.pp0 = reduce_scatter bucket first0.0 B first0 [mb: 1] (accumulate.first0.0.B.first0.mb1.pp0) over dp on grid[pp: 0] stream grads #6
+  accumulate.first0.0.pp0 = accumulate bucket first0.0 (grad reduce_scatter.first0.0.B.first0.mb1.pp0) on grid[pp: 0] #6
+  reduce_scatter.first0.1.B.first0.mb1 = reduce_scatter bucket first0.1 B first0 [mb: 1] (accumulate.first0.1.B.first0.mb1) over dp on grid[pp: 0] stream grads #7
+  accumulate.first0.1 = accumulate bucket first0.1 (grad reduce_scatter.first0.1.B.first0.mb1) on grid[pp: 0] #7
+  all_reduce.first0.0.pp0 = all_reduce bucket first0.0 (accumulate.first0.0.pp0) over pod with (all_reduce.first0.0.pp0, all_reduce.first0.0.pp1) on grid[pp: 0] stream grads #6
+  all_reduce.first0.0.pp1 = all_reduce bucket first0.0 (accumulate.first0.0.pp1) over pod with (all_reduce.first0.0.pp0, all_reduce.first0.0.pp1) on grid[pp: 1] stream grads #6
+  all_reduce.first0.1 = all_reduce bucket first0.1 (accumulate.first0.1) over pod on grid[pp: 0] stream grads #7
+  sum_squares.first0.0.pp0 = sum_squares bucket first0.0 (all_reduce.first0.0.pp0) on grid[pp: 0] stream compute #6
+  sum_squares.first0.1 = sum_squares bucket first0.1 (all_reduce.first0.1) on grid[pp: 0] stream compute #7
+  all_reduce.norm.dp.pp0 = all_reduce (sum_squares.first0.0.pp0, sum_squares.first0.1) over dp on grid[pp: 0] stream sum.pp0 #3
+  all_gather_v.norm.pp0 = all_gather_v (all_reduce.norm.dp.pp0, all_reduce.norm.dp.pp0:1) over () with (all_gather_v.norm.pp0, all_gather_v.norm.pp1) on grid[pp: 0] stream gather.pp0 #3
+  all_gather_v.norm.pp1 = all_gather_v over () with (all_gather_v.norm.pp0, all_gather_v.norm.pp1) on grid[pp: 1] stream gather.pp0 #3
+  norm.pp0 = norm (all_gather_v.norm.pp0, all_gather_v.norm.pp0:1) on grid[pp: 0] stream compute #3
+  norm.pp1 = norm (all_gather_v.norm.pp1, all_gather_v.norm.pp1:1) on grid[pp: 1] stream compute #3
+  report.norm = report norm (norm.pp0) on grid[pp: 0] stream compute #3
+  update.first0.0.pp0 = update bucket first0.0 (all_reduce.first0.0.pp0, norm.pp0) on grid[pp: 0] stream compute #6
+  update.first0.1 = update bucket first0.1 (all_reduce.first0.1, norm.pp0) on grid[pp: 0] stream compute #7
+  update.first0.0.pp1 = update bucket first0.0 (all_reduce.first0.0.pp1, norm.pp1) on grid[pp: 1] stream compute #6
 }
-communicator pp0.to.pp1 pair (grid[pp: 0], grid[pp: 1]) stream act.pp0.to.pp1 window 2 min 1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26) {
+communicator pp0.to.pp1 pair (grid[pp: 0], grid[pp: 1]) stream act.pp0.to.pp1 window 2 min 1 #10 {
   send.F.first0.mb0.pp1
   send.F.first0.mb1.pp1
 }
-communicator pp1.to.pp0 pair (grid[pp: 1], grid[pp: 0]) stream grad.pp1.to.pp0 window 2 min 1 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26) {
+communicator pp1.to.pp0 pair (grid[pp: 1], grid[pp: 0]) stream grad.pp1.to.pp0 window 2 min 1 #11 {
   send.B.second0.mb0.pp0
   send.B.second0.mb1.pp0
 }
-communicator group.pp0 group (grid[pp: 0]) over dp stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26) {
+communicator group.pp0 group (grid[pp: 0]) over dp stream grads #6 {
   reduce_scatter.first0.0.B.first0.mb1.pp0
   reduce_scatter.first0.1.B.first0.mb1
 }
-communicator group.pp0.no2 group (grid[pp: 0]) over dp stream sum.pp0 loc("small.pipe":11:12-11:38) {
+communicator group.pp0.no2 group (grid[pp: 0]) over dp stream sum.pp0 #3 {
   all_reduce.norm.dp.pp0
 }
-communicator group.pp0.no3 group (grid[pp: 0]) over dp stream params loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26) {
+communicator group.pp0.no3 group (grid[pp: 0]) over dp stream params #6 {
   all_gather.first0.0.F.first0.mb0.pp0
   all_gather.first0.1.F.first0.mb0
 }
-communicator group.pp0.no4 group (grid[pp: 0]) over pod stream grads loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26) {
+communicator group.pp0.no4 group (grid[pp: 0]) over pod stream grads #7 {
   all_reduce.first0.1
 }
-communicator group.pp0.pp1 group (grid[pp: 0], grid[pp: 1]) stream gather.pp0 loc("small.pipe":11:12-11:38) {
+communicator group.pp0.pp1 group (grid[pp: 0], grid[pp: 1]) stream gather.pp0 #3 {
   all_gather_v.norm.pp0
 }
-communicator group.pp0.pp1.no2 group (grid[pp: 0], grid[pp: 1]) over pod stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26) {
+communicator group.pp0.pp1.no2 group (grid[pp: 0], grid[pp: 1]) over pod stream grads #6 {
   all_reduce.first0.0.pp0
 }
-communicator group.pp1 group (grid[pp: 1]) over dp stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26) {
+communicator group.pp1 group (grid[pp: 1]) over dp stream grads #6 {
   reduce_scatter.first0.0.B.second0.mb1.pp1
 }
-communicator group.pp1.no2 group (grid[pp: 1]) over dp stream params loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26) {
+communicator group.pp1.no2 group (grid[pp: 1]) over dp stream params #6 {
   all_gather.first0.0.F.second0.mb0.pp1
 }
-communicator group.pp1.no3 group (grid[pp: 1]) over dp, pod stream sum.pp1 loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:26) {
+communicator group.pp1.no3 group (grid[pp: 1]) over dp, pod stream sum.pp1 #9 {
   all_reduce.loss.0.pp1
 }
 role pp0 at grid[pp: 0] arena 1344 live 1344 {
@@ -245,4 +245,21 @@ role pp1 at grid[pp: 1] arena 960 live 960 {
   all_gather_v.norm.pp1 on gather.pp0 via group.pp0.pp1 after B.second0.mb1 writes (%all_gather_v.norm.pp1:0, %all_gather_v.norm.pp1:1)
   norm.pp1 on compute after all_gather_v.norm.pp1, send.B.second0.mb1.pp0 reads (%all_gather_v.norm.pp1:0, %all_gather_v.norm.pp1:1) writes (%norm.pp1:0)
   update.first0.0.pp1 on compute after all_reduce.first0.0.pp1 reads (%gradients.first0.0, %norm.pp1:0) writes (%parameters.first0.0)
+}
+locations {
+  1 "small.pipe":9:7-9:12
+  2 "small.pipe":10:12-10:31
+  3 "small.pipe":11:12-11:38
+  4 "small.pipe":8:1-8:32
+  5 "small.pipe":14:5-14:27
+  6 "small.pipe":3:12-3:26 from "small.pipe":9:15-9:26
+  7 "small.pipe":3:28-3:40 from "small.pipe":9:15-9:26
+  8 "small.pipe":2:5-2:32 from "small.pipe":9:15-9:26
+  9 "small.pipe":6:21-6:39 from "small.pipe":9:15-9:26
+  10 "small.pipe":5:24-5:31 from "small.pipe":9:15-9:26
+  11 "small.pipe":6:33-6:38 from "small.pipe":9:15-9:26
+  12 "small.pipe":19:5-19:52
+  13 "small.pipe":20:5-20:31
+  14 "small.pipe":5:24-5:36 from "small.pipe":9:15-9:26
+  15 "small.pipe":6:26-6:39 from "small.pipe":9:15-9:26
 }

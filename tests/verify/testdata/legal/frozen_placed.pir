@@ -9,7 +9,7 @@ train frozen {
 }
 mesh c(p: 2, d: 2)
 stages stage
-split batch into mb: 2 loc(library "std/schedules/zb_h1.pipe":13:5-13:27 from "frozen.pipe":20:5-20:16)
+split batch into mb: 2 #1
 param first.0.w: f32[dim: 4, e: 4] = normal(0.2)
 param last.0.gain: f32[e: 4] = ones(1) frozen
 input x: f32[batch: 8*, dim: 4]
@@ -114,4 +114,7 @@ graph {
   accumulate.stage0.first0.0 = accumulate bucket stage0.first0.0 (grad BW.stage0.first0.mb0 + BW.stage0.first0.mb1) on c[p: 0]
   update.stage0.first0.0 = update bucket stage0.first0.0 (accumulate.stage0.first0.0) on c[p: 0]
   report.loss.0 = report loss loss.0 (F.stage1.mb0:2, F.stage1.mb1:2) on c[p: 1]
+}
+locations {
+  1 library "std/schedules/zb_h1.pipe":13:5-13:27 from "frozen.pipe":20:5-20:16
 }

@@ -27,7 +27,7 @@ body @net.F(%x: data f32[batch: 4*, dim: 16] input x,
   %w = port f32[dim: 16, out: 16]
   %b = port f32[out: 16]
   %y = contract(%x, %w) {dims: [dim]} : f32[batch: 4*, out: 16] @F
-  %z = add(%y, %b) : f32[batch: 4*, out: 16] @F loc("net.pipe":7:5-7:20)
+  %z = add(%y, %b) : f32[batch: 4*, out: 16] @F #1
   %loss = sum(%z) {dims: [batch, out]} : f32[] @F
 }
 graph {
@@ -48,4 +48,7 @@ role "one device" at "one device"[] arena 1472 live 1472 {
   "load.x.mb1.one device" on compute writes (%"load.x.mb1.one device":0)
   F.net0.mb1 on compute reads (%"load.x.mb1.one device":0, %parameters.net.0, %parameters.net.0 + 1024) writes (%F.net0.mb1:0)
   report.net.loss.0 on compute reads (%F.net0.mb0:0, %F.net0.mb1:0)
+}
+locations {
+  1 "net.pipe":7:5-7:20
 }

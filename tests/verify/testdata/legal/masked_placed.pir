@@ -1,20 +1,20 @@
 // Devices and replicas, and what divides samples: a masked loss.
 pir 2 placed
-train masked loc("masked.pipe":7:7-7:13) {
+train masked #1 {
   steps 5
   dtype f32
   seed 0
-  data synthetic(classes: 3, batch: 8) loc("masked.pipe":8:12-8:43)
-  optim sgd(lr: constant(0.1, warmup: 0, floor: 0), momentum: 0, weight_decay: 0) loc("masked.pipe":9:12-9:24)
+  data synthetic(classes: 3, batch: 8) #2
+  optim sgd(lr: constant(0.1, warmup: 0, floor: 0), momentum: 0, weight_decay: 0) #3
 }
-mesh line(pp: 1, dp: 2) loc("masked.pipe":1:1-1:24)
-split batch into mb: 2 loc("masked.pipe":11:5-11:27)
-param w: f32[features: 2, class: 3] = normal(0.02) loc("masked.pipe":4:12-4:33 from "masked.pipe":7:16-7:28)
-input x: f32[batch: 8*, features: 2] loc("masked.pipe":3:5-3:59 from "masked.pipe":7:16-7:28)
-input label: i64[batch: 8*] loc("masked.pipe":3:5-3:59 from "masked.pipe":7:16-7:28)
-loss loss.0: 8 ignore 1 of label loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:28)
-chunk model of model F @model.F B @model.B loc("masked.pipe":5:24-5:29 from "masked.pipe":7:16-7:28)
-bucket model.0 (w) on line[] unreduced <dp: +> loc("masked.pipe":4:12-4:33 from "masked.pipe":7:16-7:28)
+mesh line(pp: 1, dp: 2) #4
+split batch into mb: 2 #5
+param w: f32[features: 2, class: 3] = normal(0.02) #6
+input x: f32[batch: 8*, features: 2] #7
+input label: i64[batch: 8*] #7
+loss loss.0: 8 ignore 1 of label #8
+chunk model of model F @model.F B @model.B #9
+bucket model.0 (w) on line[] unreduced <dp: +> #6
 body @model.F(%x: data f32[batch: 2*, features: 2]<dp: batch> input x,
     %label: data i64[batch: 2*]<dp: batch> input label,
     %w: param f32[features: 2, class: 3] param w)
@@ -23,9 +23,9 @@ body @model.F(%x: data f32[batch: 2*, features: 2]<dp: batch> input x,
   %x = port f32[batch: 2*, features: 2]<dp: batch>
   %label = port i64[batch: 2*]<dp: batch>
   %w = port f32[features: 2, class: 3]
-  %contract = contract(%x, %w) {dims: [features]} : f32[batch: 2*, class: 3]<dp: batch> @F loc("masked.pipe":5:24-5:29 from "masked.pipe":7:16-7:28)
-  %cross_entropy = cross_entropy(%contract, %label) {dims: [class], ignore: 1} : f32[batch: 2*]<dp: batch> @F loc("masked.pipe":5:10-5:48 from "masked.pipe":7:16-7:28)
-  %sum = sum(%cross_entropy) {dims: [batch]} : f32[]<dp: +> @F loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:28)
+  %contract = contract(%x, %w) {dims: [features]} : f32[batch: 2*, class: 3]<dp: batch> @F #9
+  %cross_entropy = cross_entropy(%contract, %label) {dims: [class], ignore: 1} : f32[batch: 2*]<dp: batch> @F #10
+  %sum = sum(%cross_entropy) {dims: [batch]} : f32[]<dp: +> @F #8
 }
 body @model.B(%x: data f32[batch: 2*, features: 2]<dp: batch> input x,
     %label: data i64[batch: 2*]<dp: batch> input label,
@@ -36,25 +36,37 @@ body @model.B(%x: data f32[batch: 2*, features: 2]<dp: batch> input x,
   %label = port i64[batch: 2*]<dp: batch>
   %contract = port f32[batch: 2*, class: 3]<dp: batch>
   %loss.0.count = port f64[]
-  %d.cross_entropy.fill = fill() {scalar: 1, shape: f64[]} : f64[] @BI loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:28)
-  %d.cross_entropy.maximum = maximum(%loss.0.count, %d.cross_entropy.fill) : f64[] @BI loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:28)
-  %d.cross_entropy.cast = cast(%d.cross_entropy.maximum) {dtype: f32} : f32[] @BI loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:28)
-  %d.cross_entropy.fill.1 = fill() {scalar: 1, shape: f32[batch: 2*]} : f32[batch: 2*]<dp: batch> @BI loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:28)
-  %d.cross_entropy.div = div(%d.cross_entropy.fill.1, %d.cross_entropy.cast) : f32[batch: 2*]<dp: batch> @BI loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:28)
-  %d.contract.cross_entropy_grad = cross_entropy_grad(%contract, %label, %d.cross_entropy.div) {dims: [class], ignore: 1} : f32[batch: 2*, class: 3]<dp: batch> @BI loc("masked.pipe":5:10-5:48 from "masked.pipe":7:16-7:28)
-  %d.w.contract = contract(%x, %d.contract.cross_entropy_grad) {dims: [batch]} : f32[features: 2, class: 3]<dp: +> @BW loc("masked.pipe":5:24-5:29 from "masked.pipe":7:16-7:28)
+  %d.cross_entropy.fill = fill() {scalar: 1, shape: f64[]} : f64[] @BI #8
+  %d.cross_entropy.maximum = maximum(%loss.0.count, %d.cross_entropy.fill) : f64[] @BI #8
+  %d.cross_entropy.cast = cast(%d.cross_entropy.maximum) {dtype: f32} : f32[] @BI #8
+  %d.cross_entropy.fill.1 = fill() {scalar: 1, shape: f32[batch: 2*]} : f32[batch: 2*]<dp: batch> @BI #8
+  %d.cross_entropy.div = div(%d.cross_entropy.fill.1, %d.cross_entropy.cast) : f32[batch: 2*]<dp: batch> @BI #8
+  %d.contract.cross_entropy_grad = cross_entropy_grad(%contract, %label, %d.cross_entropy.div) {dims: [class], ignore: 1} : f32[batch: 2*, class: 3]<dp: batch> @BI #10
+  %d.w.contract = contract(%x, %d.contract.cross_entropy_grad) {dims: [batch]} : f32[features: 2, class: 3]<dp: +> @BW #9
 }
 graph {
-  F.model.mb0 = F model [mb: 0] @model.F (load.x.mb0.line, load.label.mb0.line, param update.model.0) on line[] loc("masked.pipe":5:24-5:29 from "masked.pipe":7:16-7:28)
-  B.model.mb0 = B model [mb: 0] @model.B (load.x.mb0.line, load.label.mb0.line, F.model.mb0, count.loss.0.line) on line[] loc("masked.pipe":5:24-5:29 from "masked.pipe":7:16-7:28)
-  F.model.mb1 = F model [mb: 1] @model.F (load.x.mb1.line, load.label.mb1.line, param update.model.0) on line[] loc("masked.pipe":5:24-5:29 from "masked.pipe":7:16-7:28)
-  B.model.mb1 = B model [mb: 1] @model.B (load.x.mb1.line, load.label.mb1.line, F.model.mb1, count.loss.0.line) on line[] loc("masked.pipe":5:24-5:29 from "masked.pipe":7:16-7:28)
-  load.x.mb0.line = load x [mb: 0] on line[] <dp: batch> loc("masked.pipe":3:5-3:59 from "masked.pipe":7:16-7:28)
-  load.label.mb0.line = load label [mb: 0] on line[] <dp: batch> loc("masked.pipe":3:5-3:59 from "masked.pipe":7:16-7:28)
-  load.x.mb1.line = load x [mb: 1] on line[] <dp: batch> loc("masked.pipe":3:5-3:59 from "masked.pipe":7:16-7:28)
-  load.label.mb1.line = load label [mb: 1] on line[] <dp: batch> loc("masked.pipe":3:5-3:59 from "masked.pipe":7:16-7:28)
-  accumulate.model.0 = accumulate bucket model.0 (grad B.model.mb0 + B.model.mb1) on line[] loc("masked.pipe":4:12-4:33 from "masked.pipe":7:16-7:28)
-  update.model.0 = update bucket model.0 (accumulate.model.0) on line[] loc("masked.pipe":4:12-4:33 from "masked.pipe":7:16-7:28)
-  count.loss.0.line = count loss.0 (load.label.mb0.line, load.label.mb1.line) on line[] loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:28)
-  report.loss.0 = report loss loss.0 (F.model.mb0:1, F.model.mb1:1, count.loss.0.line) on line[] loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:28)
+  F.model.mb0 = F model [mb: 0] @model.F (load.x.mb0.line, load.label.mb0.line, param update.model.0) on line[] #9
+  B.model.mb0 = B model [mb: 0] @model.B (load.x.mb0.line, load.label.mb0.line, F.model.mb0, count.loss.0.line) on line[] #9
+  F.model.mb1 = F model [mb: 1] @model.F (load.x.mb1.line, load.label.mb1.line, param update.model.0) on line[] #9
+  B.model.mb1 = B model [mb: 1] @model.B (load.x.mb1.line, load.label.mb1.line, F.model.mb1, count.loss.0.line) on line[] #9
+  load.x.mb0.line = load x [mb: 0] on line[] <dp: batch> #7
+  load.label.mb0.line = load label [mb: 0] on line[] <dp: batch> #7
+  load.x.mb1.line = load x [mb: 1] on line[] <dp: batch> #7
+  load.label.mb1.line = load label [mb: 1] on line[] <dp: batch> #7
+  accumulate.model.0 = accumulate bucket model.0 (grad B.model.mb0 + B.model.mb1) on line[] #6
+  update.model.0 = update bucket model.0 (accumulate.model.0) on line[] #6
+  count.loss.0.line = count loss.0 (load.label.mb0.line, load.label.mb1.line) on line[] #8
+  report.loss.0 = report loss loss.0 (F.model.mb0:1, F.model.mb1:1, count.loss.0.line) on line[] #8
+}
+locations {
+  1 "masked.pipe":7:7-7:13
+  2 "masked.pipe":8:12-8:43
+  3 "masked.pipe":9:12-9:24
+  4 "masked.pipe":1:1-1:24
+  5 "masked.pipe":11:5-11:27
+  6 "masked.pipe":4:12-4:33 from "masked.pipe":7:16-7:28
+  7 "masked.pipe":3:5-3:59 from "masked.pipe":7:16-7:28
+  8 "masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:28
+  9 "masked.pipe":5:24-5:29 from "masked.pipe":7:16-7:28
+  10 "masked.pipe":5:10-5:48 from "masked.pipe":7:16-7:28
 }

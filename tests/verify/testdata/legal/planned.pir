@@ -1,23 +1,23 @@
 // Two stages on two devices, two microbatches, one weight each; 1F1B.
 pir 2 planned
-train two loc("two.pipe":10:1-10:10) {
+train two #1 {
   steps 3
   dtype f32
   seed 7
-  data synthetic(classes: 0, batch: 8) loc("two.pipe":11:5-11:20)
-  optim sgd(lr: constant(0.1, warmup: 0, floor: 0), momentum: 0, weight_decay: 0) loc("two.pipe":12:5-12:20)
+  data synthetic(classes: 0, batch: 8) #2
+  optim sgd(lr: constant(0.1, warmup: 0, floor: 0), momentum: 0, weight_decay: 0) #3
 }
-mesh line(pp: 2) loc("two.pipe":9:1-9:16)
-split batch into mb: 2 loc("two.pipe":14:5-14:24)
-param net.first: f32[dim: 16, hidden: 16] = normal(0.02) loc("two.pipe":3:5-3:20)
-param net.second: f32[hidden: 16, out: 16] = normal(0.02) loc("two.pipe":6:5-6:20)
-input x: f32[batch: 8*, dim: 16] loc("two.pipe":2:11-2:12)
-input y: f32[batch: 8*, out: 16] loc("two.pipe":2:14-2:15)
-loss net.loss.0: 128 loc("two.pipe":7:5-7:20)
-chunk stage0 of stage[0] F @stage0.F B @stage0.B loc("two.pipe":13:5-13:30)
-chunk stage1 of stage[1] F @stage1.F B @stage1.B loc("two.pipe":13:5-13:30)
-bucket stage0.0 (net.first) on line[pp: 0] loc("two.pipe":3:5-3:20)
-bucket stage1.0 (net.second) on line[pp: 1] loc("two.pipe":6:5-6:20)
+mesh line(pp: 2) #4
+split batch into mb: 2 #5
+param net.first: f32[dim: 16, hidden: 16] = normal(0.02) #6
+param net.second: f32[hidden: 16, out: 16] = normal(0.02) #7
+input x: f32[batch: 8*, dim: 16] #8
+input y: f32[batch: 8*, out: 16] #9
+loss net.loss.0: 128 #10
+chunk stage0 of stage[0] F @stage0.F B @stage0.B #11
+chunk stage1 of stage[1] F @stage1.F B @stage1.B #11
+bucket stage0.0 (net.first) on line[pp: 0] #6
+bucket stage1.0 (net.second) on line[pp: 1] #7
 stream compute
 stream act
 stream grad
@@ -40,37 +40,37 @@ body @stage0.B(%dh: data f32[batch: 4*, hidden: 16],
     %kept: saved f32[batch: 4*, dim: 16])
     -> (%dfirst: grad f32[dim: 16, hidden: 16] param net.first as first)
 graph {
-  load.x.mb0.pp0 = load x [mb: 0] on line[pp: 0] stream compute loc("two.pipe":2:11-2:12)
-  F.stage0.mb0 = F stage0 [mb: 0] @stage0.F (load.x.mb0.pp0, param update.stage0.0) on line[pp: 0] stream compute loc("two.pipe":13:5-13:30)
-  send.F.stage0.mb0.pp1 = send F stage0 [mb: 0] (F.stage0.mb0) to recv.F.stage0.mb0.pp1 on line[pp: 0] stream act loc("two.pipe":16:5-16:30)
-  load.x.mb1.pp0 = load x [mb: 1] on line[pp: 0] stream compute loc("two.pipe":2:11-2:12)
-  F.stage0.mb1 = F stage0 [mb: 1] @stage0.F (load.x.mb1.pp0, param update.stage0.0) on line[pp: 0] stream compute loc("two.pipe":13:5-13:30)
-  send.F.stage0.mb1.pp1 = send F stage0 [mb: 1] (F.stage0.mb1) to recv.F.stage0.mb1.pp1 on line[pp: 0] stream act loc("two.pipe":16:5-16:30)
-  recv.F.stage0.mb0.pp1 = recv F stage1 [mb: 0] from send.F.stage0.mb0.pp1 on line[pp: 1] stream act loc("two.pipe":16:5-16:30)
-  load.y.mb0.pp1 = load y [mb: 0] on line[pp: 1] stream compute loc("two.pipe":2:14-2:15)
-  F.stage1.mb0 = F stage1 [mb: 0] @stage1.F (recv.F.stage0.mb0.pp1, param update.stage1.0, load.y.mb0.pp1) on line[pp: 1] stream compute loc("two.pipe":13:5-13:30)
-  recv.F.stage0.mb1.pp1 = recv F stage1 [mb: 1] from send.F.stage0.mb1.pp1 on line[pp: 1] stream act loc("two.pipe":16:5-16:30)
-  B.stage1.mb0 = B stage1 [mb: 0] @stage1.B (F.stage1.mb0:1, F.stage1.mb0:2, param update.stage1.0) on line[pp: 1] stream compute loc("two.pipe":13:5-13:30)
-  send.B.stage1.mb0.pp0 = send B stage1 [mb: 0] (B.stage1.mb0) to recv.B.stage1.mb0.pp0 on line[pp: 1] stream grad loc("two.pipe":16:5-16:30)
-  recv.B.stage1.mb0.pp0 = recv B stage0 [mb: 0] from send.B.stage1.mb0.pp0 on line[pp: 0] stream grad loc("two.pipe":16:5-16:30)
-  B.stage0.mb0 = B stage0 [mb: 0] @stage0.B (recv.B.stage1.mb0.pp0, F.stage0.mb0:1) on line[pp: 0] stream compute loc("two.pipe":13:5-13:30)
-  load.y.mb1.pp1 = load y [mb: 1] on line[pp: 1] stream compute loc("two.pipe":2:14-2:15)
-  F.stage1.mb1 = F stage1 [mb: 1] @stage1.F (recv.F.stage0.mb1.pp1, param update.stage1.0, load.y.mb1.pp1) on line[pp: 1] stream compute loc("two.pipe":13:5-13:30)
-  B.stage1.mb1 = B stage1 [mb: 1] @stage1.B (F.stage1.mb1:1, F.stage1.mb1:2, param update.stage1.0) on line[pp: 1] stream compute loc("two.pipe":13:5-13:30)
-  accumulate.stage1.0 = accumulate bucket stage1.0 (grad B.stage1.mb0:1 + B.stage1.mb1:1) on line[pp: 1] loc("two.pipe":6:5-6:20)
-  send.B.stage1.mb1.pp0 = send B stage1 [mb: 1] (B.stage1.mb1) to recv.B.stage1.mb1.pp0 on line[pp: 1] stream grad loc("two.pipe":16:5-16:30)
-  recv.B.stage1.mb1.pp0 = recv B stage0 [mb: 1] from send.B.stage1.mb1.pp0 on line[pp: 0] stream grad loc("two.pipe":16:5-16:30)
-  B.stage0.mb1 = B stage0 [mb: 1] @stage0.B (recv.B.stage1.mb1.pp0, F.stage0.mb1:1) on line[pp: 0] stream compute loc("two.pipe":13:5-13:30)
-  accumulate.stage0.0 = accumulate bucket stage0.0 (grad B.stage0.mb0 + B.stage0.mb1) on line[pp: 0] loc("two.pipe":3:5-3:20)
-  report.net.loss.0 = report loss net.loss.0 (F.stage1.mb0, F.stage1.mb1) on line[pp: 1] stream compute loc("two.pipe":7:5-7:20)
-  update.stage1.0 = update bucket stage1.0 (accumulate.stage1.0) on line[pp: 1] stream compute loc("two.pipe":12:5-12:20)
-  update.stage0.0 = update bucket stage0.0 (accumulate.stage0.0) on line[pp: 0] stream compute loc("two.pipe":12:5-12:20)
+  load.x.mb0.pp0 = load x [mb: 0] on line[pp: 0] stream compute #8
+  F.stage0.mb0 = F stage0 [mb: 0] @stage0.F (load.x.mb0.pp0, param update.stage0.0) on line[pp: 0] stream compute #11
+  send.F.stage0.mb0.pp1 = send F stage0 [mb: 0] (F.stage0.mb0) to recv.F.stage0.mb0.pp1 on line[pp: 0] stream act #12
+  load.x.mb1.pp0 = load x [mb: 1] on line[pp: 0] stream compute #8
+  F.stage0.mb1 = F stage0 [mb: 1] @stage0.F (load.x.mb1.pp0, param update.stage0.0) on line[pp: 0] stream compute #11
+  send.F.stage0.mb1.pp1 = send F stage0 [mb: 1] (F.stage0.mb1) to recv.F.stage0.mb1.pp1 on line[pp: 0] stream act #12
+  recv.F.stage0.mb0.pp1 = recv F stage1 [mb: 0] from send.F.stage0.mb0.pp1 on line[pp: 1] stream act #12
+  load.y.mb0.pp1 = load y [mb: 0] on line[pp: 1] stream compute #9
+  F.stage1.mb0 = F stage1 [mb: 0] @stage1.F (recv.F.stage0.mb0.pp1, param update.stage1.0, load.y.mb0.pp1) on line[pp: 1] stream compute #11
+  recv.F.stage0.mb1.pp1 = recv F stage1 [mb: 1] from send.F.stage0.mb1.pp1 on line[pp: 1] stream act #12
+  B.stage1.mb0 = B stage1 [mb: 0] @stage1.B (F.stage1.mb0:1, F.stage1.mb0:2, param update.stage1.0) on line[pp: 1] stream compute #11
+  send.B.stage1.mb0.pp0 = send B stage1 [mb: 0] (B.stage1.mb0) to recv.B.stage1.mb0.pp0 on line[pp: 1] stream grad #12
+  recv.B.stage1.mb0.pp0 = recv B stage0 [mb: 0] from send.B.stage1.mb0.pp0 on line[pp: 0] stream grad #12
+  B.stage0.mb0 = B stage0 [mb: 0] @stage0.B (recv.B.stage1.mb0.pp0, F.stage0.mb0:1) on line[pp: 0] stream compute #11
+  load.y.mb1.pp1 = load y [mb: 1] on line[pp: 1] stream compute #9
+  F.stage1.mb1 = F stage1 [mb: 1] @stage1.F (recv.F.stage0.mb1.pp1, param update.stage1.0, load.y.mb1.pp1) on line[pp: 1] stream compute #11
+  B.stage1.mb1 = B stage1 [mb: 1] @stage1.B (F.stage1.mb1:1, F.stage1.mb1:2, param update.stage1.0) on line[pp: 1] stream compute #11
+  accumulate.stage1.0 = accumulate bucket stage1.0 (grad B.stage1.mb0:1 + B.stage1.mb1:1) on line[pp: 1] #7
+  send.B.stage1.mb1.pp0 = send B stage1 [mb: 1] (B.stage1.mb1) to recv.B.stage1.mb1.pp0 on line[pp: 1] stream grad #12
+  recv.B.stage1.mb1.pp0 = recv B stage0 [mb: 1] from send.B.stage1.mb1.pp0 on line[pp: 0] stream grad #12
+  B.stage0.mb1 = B stage0 [mb: 1] @stage0.B (recv.B.stage1.mb1.pp0, F.stage0.mb1:1) on line[pp: 0] stream compute #11
+  accumulate.stage0.0 = accumulate bucket stage0.0 (grad B.stage0.mb0 + B.stage0.mb1) on line[pp: 0] #6
+  report.net.loss.0 = report loss net.loss.0 (F.stage1.mb0, F.stage1.mb1) on line[pp: 1] stream compute #10
+  update.stage1.0 = update bucket stage1.0 (accumulate.stage1.0) on line[pp: 1] stream compute #3
+  update.stage0.0 = update bucket stage0.0 (accumulate.stage0.0) on line[pp: 0] stream compute #3
 }
-communicator pp0.to.pp1 pair (line[pp: 0], line[pp: 1]) stream act window 2 min 1 loc("two.pipe":16:5-16:30) {
+communicator pp0.to.pp1 pair (line[pp: 0], line[pp: 1]) stream act window 2 min 1 #12 {
   send.F.stage0.mb0.pp1
   send.F.stage0.mb1.pp1
 }
-communicator pp1.to.pp0 pair (line[pp: 1], line[pp: 0]) stream grad window 2 min 1 loc("two.pipe":16:5-16:30) {
+communicator pp1.to.pp0 pair (line[pp: 1], line[pp: 0]) stream grad window 2 min 1 #12 {
   send.B.stage1.mb0.pp0
   send.B.stage1.mb1.pp0
 }
@@ -126,4 +126,18 @@ role pp1 at line[pp: 1] arena 4608 live 3264 {
   send.B.stage1.mb1.pp0 on grad via pp1.to.pp0 after B.stage1.mb1 reads (%B.stage1.mb1:0)
   report.net.loss.0 on compute reads (%F.stage1.mb0:0, %F.stage1.mb1:0)
   update.stage1.0 on compute reads (%gradients.stage1.0) writes (%parameters.stage1.0)
+}
+locations {
+  1 "two.pipe":10:1-10:10
+  2 "two.pipe":11:5-11:20
+  3 "two.pipe":12:5-12:20
+  4 "two.pipe":9:1-9:16
+  5 "two.pipe":14:5-14:24
+  6 "two.pipe":3:5-3:20
+  7 "two.pipe":6:5-6:20
+  8 "two.pipe":2:11-2:12
+  9 "two.pipe":2:14-2:15
+  10 "two.pipe":7:5-7:20
+  11 "two.pipe":13:5-13:30
+  12 "two.pipe":16:5-16:30
 }

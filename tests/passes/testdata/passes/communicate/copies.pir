@@ -1,24 +1,24 @@
 pir 2 placed
-train "" loc("sample.pipe":2:1-2:9) {
+train "" #1 {
   steps 3
   dtype f64
   seed 0
-  optim adamw(lr: constant(0.01, warmup: 0, floor: 0), beta1: 0.9, beta2: 0.999, eps: 1e-08, weight_decay: 0.1, clip: 1) loc("sample.pipe":3:1-3:9)
+  optim adamw(lr: constant(0.01, warmup: 0, floor: 0), beta1: 0.9, beta2: 0.999, eps: 1e-08, weight_decay: 0.1, clip: 1) #2
 }
-mesh cluster(pp: 1, dp: 2) loc("sample.pipe":1:1-1:9)
+mesh cluster(pp: 1, dp: 2) #3
 stages stage
-split batch into mb: 2 loc("sample.pipe":5:1-5:9)
-param layer.0.w: f64[in: 2, out: 2] = normal(0.3) loc("model.pipe":2:1-2:9)
-input x: f64[batch: 12*, in: 2] loc("model.pipe":1:1-1:9)
-input target: f64[batch: 12*, out: 2] loc("model.pipe":3:1-3:9)
-loss line.loss.0: 24 loc("model.pipe":3:1-3:9)
-chunk stage0 of stage[0] F @stage0.F B @stage0.B loc("model.pipe":2:1-2:9)
-bucket stage0.0 (layer.0.w) on cluster[] unreduced <dp: +> loc("sample.pipe":7:1-7:9)
+split batch into mb: 2 #4
+param layer.0.w: f64[in: 2, out: 2] = normal(0.3) #5
+input x: f64[batch: 12*, in: 2] #6
+input target: f64[batch: 12*, out: 2] #7
+loss line.loss.0: 24 #7
+chunk stage0 of stage[0] F @stage0.F B @stage0.B #5
+bucket stage0.0 (layer.0.w) on cluster[] unreduced <dp: +> #8
 directives {
-  partition model into stage: 1 loc("sample.pipe":4:1-4:9)
-  split batch into mb: 2 loc("sample.pipe":5:1-5:9)
-  place stage[0] loc("sample.pipe":6:1-6:9) on cluster[pp: 0] loc("sample.pipe":6:1-6:9)
-  replicate model loc("sample.pipe":7:1-7:9) over dp with zero: 0 loc("sample.pipe":7:1-7:9)
+  partition model into stage: 1 #9
+  split batch into mb: 2 #4
+  place stage[0] #10 on cluster[pp: 0] #10
+  replicate model #8 over dp with zero: 0 #8
 }
 body @stage0.F(%x: data f64[batch: 3*, in: 2]<dp: batch> input x,
     %target: data f64[batch: 3*, out: 2]<dp: batch> input target,
@@ -28,31 +28,43 @@ body @stage0.F(%x: data f64[batch: 3*, in: 2]<dp: batch> input x,
   %x = port f64[batch: 3*, in: 2]<dp: batch>
   %target = port f64[batch: 3*, out: 2]<dp: batch>
   %layer.0.w = port f64[in: 2, out: 2]
-  %layer.0.contract = contract(%x, %layer.0.w) {dims: [in]} : f64[batch: 3*, out: 2]<dp: batch> @F loc("model.pipe":2:1-2:9)
-  %sub = sub(%layer.0.contract, %target) : f64[batch: 3*, out: 2]<dp: batch> @F loc("model.pipe":3:1-3:9)
-  %square = square(%sub) : f64[batch: 3*, out: 2]<dp: batch> @F loc("model.pipe":3:1-3:9)
-  %sum = sum(%square) {dims: [batch, out]} : f64[]<dp: +> @F loc("model.pipe":3:1-3:9)
+  %layer.0.contract = contract(%x, %layer.0.w) {dims: [in]} : f64[batch: 3*, out: 2]<dp: batch> @F #5
+  %sub = sub(%layer.0.contract, %target) : f64[batch: 3*, out: 2]<dp: batch> @F #7
+  %square = square(%sub) : f64[batch: 3*, out: 2]<dp: batch> @F #7
+  %sum = sum(%square) {dims: [batch, out]} : f64[]<dp: +> @F #7
 }
 body @stage0.B(%x: data f64[batch: 3*, in: 2]<dp: batch> input x,
     %sub: saved f64[batch: 3*, out: 2]<dp: batch>)
     -> (%d.layer.0.w.contract: grad f64[in: 2, out: 2]<dp: +> param layer.0.w as layer.0.w) {
   %x = port f64[batch: 3*, in: 2]<dp: batch>
   %sub = port f64[batch: 3*, out: 2]<dp: batch>
-  %d.square.fill = fill() {scalar: 0.041666666666666664, shape: f64[batch: 3*, out: 2]} : f64[batch: 3*, out: 2]<dp: batch> @BI loc("model.pipe":3:1-3:9)
-  %d.sub.scale = scale(%d.square.fill) {scalar: 2} : f64[batch: 3*, out: 2]<dp: batch> @BI loc("model.pipe":3:1-3:9)
-  %d.sub.mul = mul(%d.sub.scale, %sub) : f64[batch: 3*, out: 2]<dp: batch> @BI loc("model.pipe":3:1-3:9)
-  %d.layer.0.w.contract = contract(%x, %d.sub.mul) {dims: [batch]} : f64[in: 2, out: 2]<dp: +> @BW loc("model.pipe":2:1-2:9)
+  %d.square.fill = fill() {scalar: 0.041666666666666664, shape: f64[batch: 3*, out: 2]} : f64[batch: 3*, out: 2]<dp: batch> @BI #7
+  %d.sub.scale = scale(%d.square.fill) {scalar: 2} : f64[batch: 3*, out: 2]<dp: batch> @BI #7
+  %d.sub.mul = mul(%d.sub.scale, %sub) : f64[batch: 3*, out: 2]<dp: batch> @BI #7
+  %d.layer.0.w.contract = contract(%x, %d.sub.mul) {dims: [batch]} : f64[in: 2, out: 2]<dp: +> @BW #5
 }
 graph {
-  F.stage0.mb0 = F stage0 [mb: 0] @stage0.F (load.x.mb0.cluster, load.target.mb0.cluster, param update.stage0.0) on cluster[] loc("model.pipe":2:1-2:9)
-  B.stage0.mb0 = B stage0 [mb: 0] @stage0.B (load.x.mb0.cluster, F.stage0.mb0) on cluster[] loc("model.pipe":2:1-2:9)
-  F.stage0.mb1 = F stage0 [mb: 1] @stage0.F (load.x.mb1.cluster, load.target.mb1.cluster, param update.stage0.0) on cluster[] loc("model.pipe":2:1-2:9)
-  B.stage0.mb1 = B stage0 [mb: 1] @stage0.B (load.x.mb1.cluster, F.stage0.mb1) on cluster[] loc("model.pipe":2:1-2:9)
-  load.x.mb0.cluster = load x [mb: 0] on cluster[] <dp: batch> loc("model.pipe":1:1-1:9)
-  load.target.mb0.cluster = load target [mb: 0] on cluster[] <dp: batch> loc("model.pipe":3:1-3:9)
-  load.x.mb1.cluster = load x [mb: 1] on cluster[] <dp: batch> loc("model.pipe":1:1-1:9)
-  load.target.mb1.cluster = load target [mb: 1] on cluster[] <dp: batch> loc("model.pipe":3:1-3:9)
-  accumulate.stage0.0 = accumulate bucket stage0.0 (grad B.stage0.mb0 + B.stage0.mb1) on cluster[] loc("sample.pipe":7:1-7:9)
-  update.stage0.0 = update bucket stage0.0 (accumulate.stage0.0) on cluster[] loc("sample.pipe":7:1-7:9)
-  report.line.loss.0 = report loss line.loss.0 (F.stage0.mb0:1, F.stage0.mb1:1) on cluster[] loc("model.pipe":3:1-3:9)
+  F.stage0.mb0 = F stage0 [mb: 0] @stage0.F (load.x.mb0.cluster, load.target.mb0.cluster, param update.stage0.0) on cluster[] #5
+  B.stage0.mb0 = B stage0 [mb: 0] @stage0.B (load.x.mb0.cluster, F.stage0.mb0) on cluster[] #5
+  F.stage0.mb1 = F stage0 [mb: 1] @stage0.F (load.x.mb1.cluster, load.target.mb1.cluster, param update.stage0.0) on cluster[] #5
+  B.stage0.mb1 = B stage0 [mb: 1] @stage0.B (load.x.mb1.cluster, F.stage0.mb1) on cluster[] #5
+  load.x.mb0.cluster = load x [mb: 0] on cluster[] <dp: batch> #6
+  load.target.mb0.cluster = load target [mb: 0] on cluster[] <dp: batch> #7
+  load.x.mb1.cluster = load x [mb: 1] on cluster[] <dp: batch> #6
+  load.target.mb1.cluster = load target [mb: 1] on cluster[] <dp: batch> #7
+  accumulate.stage0.0 = accumulate bucket stage0.0 (grad B.stage0.mb0 + B.stage0.mb1) on cluster[] #8
+  update.stage0.0 = update bucket stage0.0 (accumulate.stage0.0) on cluster[] #8
+  report.line.loss.0 = report loss line.loss.0 (F.stage0.mb0:1, F.stage0.mb1:1) on cluster[] #7
+}
+locations {
+  1 "sample.pipe":2:1-2:9
+  2 "sample.pipe":3:1-3:9
+  3 "sample.pipe":1:1-1:9
+  4 "sample.pipe":5:1-5:9
+  5 "model.pipe":2:1-2:9
+  6 "model.pipe":1:1-1:9
+  7 "model.pipe":3:1-3:9
+  8 "sample.pipe":7:1-7:9
+  9 "sample.pipe":4:1-4:9
+  10 "sample.pipe":6:1-6:9
 }

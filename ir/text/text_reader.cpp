@@ -1,12 +1,11 @@
-#include "ir/directive/text_reader.h"
+#include "ir/text/text_reader.h"
 
 #include <charconv>
-#include <cmath>
 #include <limits>
 
 #include "ir/tensor/infer.h"
 
-namespace piper::directive {
+namespace piper {
 
 namespace {
 
@@ -18,22 +17,6 @@ int hex_digit(char c) {
   if (is_digit(c)) return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   return -1;
-}
-
-/// The end of a location that starts at `begin`: its bracket closes outside strings, on the same
-/// line.
-std::size_t end_of_location(std::string_view text, std::size_t begin) {
-  bool quoted = false;
-  for (std::size_t i = begin; i < text.size() && text[i] != '\n'; ++i) {
-    if (quoted && text[i] == '\\') {
-      ++i;
-    } else if (text[i] == '"') {
-      quoted = !quoted;
-    } else if (text[i] == ')' && !quoted) {
-      return i + 1;
-    }
-  }
-  return begin;
 }
 
 }  // namespace
@@ -67,74 +50,80 @@ void TextReader::next() {
 
 void TextReader::lex() {
   if (failed_) return;
+  const Scanned scanned = scan(position_);
+  token_ = scanned.token;
+  position_ = token_.end;
+  switch (scanned.fault) {
+    case Fault::none: return;
+    case Fault::unended_string:
+      return fail(Code::malformed_dag_text, token_, "this string has no closing quote");
+    case Fault::unknown_character:
+      return fail(Code::malformed_dag_text, token_, "unexpected character");
+  }
+}
+
+TextReader::Token TextReader::token_at(std::size_t begin, std::size_t end, Kind kind) const {
+  return {kind, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end),
+          text_.substr(begin, end - begin)};
+}
+
+TextReader::Scanned TextReader::scan(std::size_t position, std::size_t limit) const {
   const char* const text = text_.data();
-  const std::size_t size = text_.size();
-  std::size_t i = position_;
+  const std::size_t size = std::min(limit, text_.size());
+  std::size_t i = position;
   for (;;) {
     while (i < size && (text[i] == ' ' || text[i] == '\n' || text[i] == '\t' || text[i] == '\r'))
       ++i;
-    if (i + 1 < size && text[i] == '/' && text[i + 1] == '/') {
-      while (i < size && text[i] != '\n') ++i;
-      continue;
-    }
-    break;
+    if (i + 1 >= size || text[i] != '/' || text[i + 1] != '/') break;
+    while (i < size && text[i] != '\n') ++i;
   }
   const std::size_t begin = i;
-  const auto make = [&](Kind kind, std::size_t end) {
-    token_ = {kind, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end),
-              text_.substr(begin, end - begin)};
-    position_ = static_cast<std::uint32_t>(end);
-  };
-  if (i >= size) return make(Kind::end, size);
+  if (i >= size) return {token_at(size, size, Kind::end)};
   const char c = text[i];
   if (is_letter(c)) {
     while (i < size && is_name_char(text[i])) ++i;
     while (text[i - 1] == '.') --i;
-    if (i - begin == 3 && text_.substr(begin, 4) == "loc(") {
-      const std::size_t end = end_of_location(text_, begin);
-      if (end != begin) return make(Kind::location, end);
-    }
-    return make(Kind::name, i);
+    return {token_at(begin, i, Kind::name)};
   }
-  if (is_digit(c) || (c == '-' && i + 1 < size && is_digit(text[i + 1]))) {
-    ++i;
-    while (i < size && is_digit(text[i])) ++i;
-    if (i + 1 < size && text[i] == '.' && is_digit(text[i + 1])) {
-      ++i;
-      while (i < size && is_digit(text[i])) ++i;
-    }
-    if (i < size && text[i] == 'e') {
-      std::size_t j = i + 1;
-      if (j < size && (text[j] == '+' || text[j] == '-')) ++j;
-      if (j < size && is_digit(text[j])) {
-        i = j;
-        while (i < size && is_digit(text[i])) ++i;
-      }
-    }
-    return make(Kind::number, i);
-  }
-  if (c == '"') {
-    ++i;
-    while (i < size && text[i] != '"' && text[i] != '\n')
-      i += text[i] == '\\' && i + 1 < size ? 2 : 1;
-    if (i >= size || text[i] != '"') {
-      make(Kind::string, std::min(i, size));
-      return fail(Code::malformed_dag_text, token_, "this string has no closing quote");
-    }
-    return make(Kind::string, i + 1);
-  }
+  if (is_digit(c) || (c == '-' && i + 1 < size && is_digit(text[i + 1])))
+    return {token_at(begin, end_of_number(begin), Kind::number)};
+  if (c == '"') return scan_string(begin);
   static constexpr std::string_view kPairs[] = {"->", "<=", ">=", "==", "!="};
   for (const std::string_view pair : kPairs) {
-    if (text_.substr(begin, 2) == pair) return make(Kind::punctuation, begin + 2);
+    if (text_.substr(begin, 2) == pair) return {token_at(begin, begin + 2, Kind::punctuation)};
   }
   static constexpr std::string_view kPunctuation = "()[]{}<>=:,;.*+-@%#&";
-  if (kPunctuation.find(c) == std::string_view::npos) {
-    std::size_t end = begin + 1;
-    while (end < size && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) ++end;
-    make(Kind::punctuation, end);
-    return fail(Code::malformed_dag_text, token_, "unexpected character");
+  if (kPunctuation.find(c) != std::string_view::npos)
+    return {token_at(begin, begin + 1, Kind::punctuation)};
+  std::size_t end = begin + 1;
+  while (end < size && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) ++end;
+  return {token_at(begin, end, Kind::punctuation), Fault::unknown_character};
+}
+
+std::size_t TextReader::end_of_number(std::size_t begin) const {
+  const auto after_digits = [&](std::size_t i) {
+    while (i < text_.size() && is_digit(text_[i])) ++i;
+    return i;
+  };
+  const auto digit_at = [&](std::size_t i) { return i < text_.size() && is_digit(text_[i]); };
+  std::size_t i = after_digits(begin + 1);
+  if (i < text_.size() && text_[i] == '.' && digit_at(i + 1)) i = after_digits(i + 1);
+  if (i < text_.size() && text_[i] == 'e') {
+    const bool sign = i + 1 < text_.size() && (text_[i + 1] == '+' || text_[i + 1] == '-');
+    const std::size_t exponent = i + (sign ? 2 : 1);
+    if (digit_at(exponent)) i = after_digits(exponent);
   }
-  make(Kind::punctuation, begin + 1);
+  return i;
+}
+
+TextReader::Scanned TextReader::scan_string(std::size_t begin) const {
+  std::size_t i = begin + 1;
+  const auto inside = [&] { return i < text_.size() && text_[i] != '\n'; };
+  while (inside() && text_[i] != '"') {
+    if (text_[i++] == '\\' && inside()) ++i;
+  }
+  if (inside()) return {token_at(begin, i + 1, Kind::string)};
+  return {token_at(begin, i, Kind::string), Fault::unended_string};
 }
 
 bool TextReader::accept(std::string_view text) {
@@ -162,12 +151,16 @@ std::string_view TextReader::name(std::string_view what) {
     unquoted_ = string(what);
     return unquoted_;
   }
-  if (at_end()) {
-    fail(Code::malformed_dag_text, token_, "the text ends where {} is expected", what);
-  } else {
-    fail(Code::malformed_dag_text, token_, "expected {}, found `{}`", what, token_.text);
-  }
+  fail_expected(what);
   return "";
+}
+
+void TextReader::fail_expected(std::string_view expected) {
+  if (at_end()) {
+    fail(Code::malformed_dag_text, token_, "the text ends where {} is expected", expected);
+  } else {
+    fail(Code::malformed_dag_text, token_, "expected {}, found `{}`", expected, token_.text);
+  }
 }
 
 std::string TextReader::string(std::string_view what) {
@@ -214,11 +207,7 @@ std::int64_t TextReader::integer(std::string_view what) {
 std::int64_t TextReader::integer(std::string_view what, std::int64_t low, std::int64_t high) {
   std::int64_t value = 0;
   if (token_.kind != Kind::number) {
-    if (at_end()) {
-      fail(Code::malformed_dag_text, token_, "the text ends where {} is expected", what);
-    } else {
-      fail(Code::malformed_dag_text, token_, "expected {}, found `{}`", what, token_.text);
-    }
+    fail_expected(what);
     return low > 0 ? low : 0;
   }
   const auto [end, error] =
@@ -250,7 +239,7 @@ double TextReader::number(std::string_view what) {
     return -std::numeric_limits<double>::infinity();
   }
   if (token_.kind != Kind::number) {
-    fail(Code::malformed_dag_text, token_, "expected {}, found `{}`", what, token_.text);
+    fail_expected(what);
     return 0;
   }
   const auto [end, error] =
@@ -300,7 +289,7 @@ tensor::Type TextReader::type() {
   return type;
 }
 
-LayoutId TextReader::layout(const Mesh& mesh, const tensor::Type& type) {
+LayoutId TextReader::layout(const Mesh* mesh, const tensor::Type& type) {
   Layout layout;
   if (!accept("<")) return {};
   do {
@@ -311,7 +300,7 @@ LayoutId TextReader::layout(const Mesh& mesh, const tensor::Type& type) {
                            : accept("flat") ? AxisLayout::flat_sharded()
                                             : AxisLayout::sharded(symbol("a dimension"));
     if (failed_) return {};
-    if (mesh.find(axis) == mesh.axes.size())
+    if (mesh != nullptr && mesh->find(axis) == mesh->axes.size())
       return fail(Code::unknown_dag_name, where, "no axis is named `{}`", where.text), LayoutId();
     if (layout.on(axis) != AxisLayout())
       return fail(Code::repeated_dag_name, where, "`{}` shards this value twice", where.text),
@@ -356,103 +345,4 @@ DeviceSet TextReader::device_set(const Mesh& mesh) {
   return set;
 }
 
-LocId TextReader::location() {
-  if (token_.kind != Kind::location) return {};
-  const auto [entry, fresh] =
-      locations_.try_emplace(llvm::StringRef(token_.text.data(), token_.text.size()), LocId());
-  if (fresh) {
-    std::string_view text = token_.text;
-    const std::optional<LocId> loc = context_.locations.parse(text);
-    if (!loc || !text.empty()) {
-      fail(Code::malformed_dag_text, token_, "`{}` is not a location", token_.text);
-      return {};
-    }
-    entry->second = *loc;
-  }
-  const LocId loc = entry->second;
-  next();
-  return loc;
-}
-
-LocId TextReader::location(const Token& declared) {
-  const LocId written = location();
-  if (places_ == nullptr) return written;
-  const SourceRange range{file_, declared.begin, declared.end};
-  places_->emplace(range, written);
-  return context_.locations.intern(range);
-}
-
-void print_name(llvm::raw_ostream& os, std::string_view name) {
-  bool plain = !name.empty() && is_letter(name.front()) && name.back() != '.';
-  for (const char c : name) plain = plain && is_name_char(c);
-  if (plain && name != "loc") {
-    os << llvm::StringRef(name.data(), name.size());
-  } else {
-    print_string(os, name);
-  }
-}
-
-void print_string(llvm::raw_ostream& os, std::string_view text) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  os << '"';
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      os << '\\' << c;
-    } else if (c == '\n') {
-      os << "\\n";
-    } else if (byte < 0x20 || byte == 0x7F) {
-      os << "\\x" << kHex[byte >> 4] << kHex[byte & 15];
-    } else {
-      os << c;
-    }
-  }
-  os << '"';
-}
-
-void print_number(llvm::raw_ostream& os, double value) {
-  char buffer[40];
-  const auto [end, error] =
-      std::to_chars(buffer, buffer + sizeof buffer, std::isnan(value) ? std::fabs(value) : value);
-  os << llvm::StringRef(buffer, static_cast<std::size_t>(end - buffer));
-}
-
-void print_layout(llvm::raw_ostream& os, LayoutId layout, const Context& context) {
-  if (layout.replicated()) return;
-  const auto name = [](std::string_view text) {
-    std::string quoted;
-    llvm::raw_string_ostream to(quoted);
-    print_name(to, text);
-    return quoted;
-  };
-  os << '<' << piper::print(context.layouts[layout], context.symbols, name) << '>';
-}
-
-void print_device_set(llvm::raw_ostream& os, const DeviceSet& set, const Mesh& mesh,
-                      const SymbolTable& symbols) {
-  print_name(os, symbols.text(mesh.name));
-  os << '[';
-  bool first = true;
-  for (std::size_t i = 0; i < set.at.size() && i < mesh.axes.size(); ++i) {
-    if (set.at[i] == DeviceSet::kWhole) continue;
-    if (!first) os << ", ";
-    first = false;
-    print_name(os, symbols.text(mesh.axes[i].name));
-    os << ": " << set.at[i];
-  }
-  os << ']';
-}
-
-void print_type(llvm::raw_ostream& os, const tensor::Type& type, const SymbolTable& symbols) {
-  const std::string_view dtype = tensor::dtype_name(type.dtype);
-  os << llvm::StringRef(dtype.data(), dtype.size()) << '[';
-  for (std::size_t i = 0; i < type.dims.size(); ++i) {
-    if (i > 0) os << ", ";
-    print_name(os, symbols.text(type.dims[i].name));
-    os << ": " << type.dims[i].extent;
-    if (type.dims[i].sampled) os << '*';
-  }
-  os << ']';
-}
-
-}  // namespace piper::directive
+}  // namespace piper

@@ -1,6 +1,6 @@
 #pragma once
-// Reads the tokens of `.pir` text: names, numbers, strings, punctuation and locations. White space
-// and `//` comments separate tokens.
+// Reads the tokens of `.pir` text: names, numbers, strings and punctuation. White space and `//`
+// comments separate tokens, and no token spans two lines.
 //
 // Guarantees: linear time; any bytes are accepted; the first error is reported and ends reading
 // (every later token is `end`), so that callers need no error paths of their own beside `failed()`.
@@ -9,19 +9,19 @@
 //   reader.expect("split");
 //   Symbol dim = reader.symbol("a dimension");
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "ir/diagnostics/diagnostics.h"
 #include "ir/mesh.h"
 #include "ir/tensor/type.h"
-#include "llvm/ADT/StringMap.h"
-#include "llvm/Support/raw_ostream.h"
 
-namespace piper::directive {
+namespace piper {
 
 /// For each declaration of a text: its range in the text, and the location in a program that the
 /// text states for it.
@@ -29,7 +29,7 @@ using TextPlaces = std::map<SourceRange, LocId>;
 
 class TextReader {
  public:
-  enum class Kind : std::uint8_t { name, number, string, punctuation, location, end };
+  enum class Kind : std::uint8_t { name, number, string, punctuation, end };
   struct Token {
     Kind kind = Kind::end;
     std::uint32_t begin = 0, end = 0;  // bytes of the file
@@ -60,11 +60,16 @@ class TextReader {
   double number(std::string_view expected);
   /// `f32[batch: 32*, seq: 128]`.
   tensor::Type type();
-  /// `<dp: batch, tp: +>` of a value of that type; replicated if there is none.
-  LayoutId layout(const Mesh& mesh, const tensor::Type& type);
+  /// `<dp: batch, tp: +>` of a value of that type; replicated if there is none. Without a mesh any
+  /// name is an axis.
+  LayoutId layout(const Mesh* mesh, const tensor::Type& type);
   /// `cluster[pp: 1]`.
   DeviceSet device_set(const Mesh& mesh);
-  /// An optional location; invalid if there is none.
+
+  /// Reads the table `locations { ... }` that ends the text, if there is one, and goes on where it
+  /// was. References before this call are not in the table.
+  void read_locations();
+  /// An optional reference `#12` to the table; invalid if there is none.
   LocId location();
   /// The location of a declaration at a token; with `use_own_places`, the place of the token in
   /// this text.
@@ -73,30 +78,58 @@ class TextReader {
   /// locations that the text states.
   void use_own_places(TextPlaces& places) { places_ = &places; }
   bool uses_own_places() const { return places_ != nullptr; }
+  /// Passes the table of locations, and reports any other statement.
+  void expect_end();
 
   /// Reports at a token and stops reading.
   template <typename... Args>
   void fail(Code code, const Token& where, MessagePattern<std::type_identity_t<Args>...> pattern,
             const Args&... args) {
-    if (!failed_) sink_.report(code, SourceRange{file_, where.begin, where.end}, pattern, args...);
+    fail(code, SourceRange{file_, where.begin, where.end}, pattern, args...);
+  }
+  template <typename... Args>
+  void fail(Code code, SourceRange where, MessagePattern<std::type_identity_t<Args>...> pattern,
+            const Args&... args) {
+    if (!failed_) sink_.report(code, where, pattern, args...);
     stop();
+  }
+  /// Reports the token, where `expected` should be.
+  void fail_expected(std::string_view expected);
+  /// The text from a token to the last consumed one.
+  SourceRange range_from(const Token& first) const {
+    return {file_, first.begin, std::max(first.end, previous_.end)};
   }
   /// The last consumed token.
   const Token& previous() const { return previous_; }
   Context& context() const { return context_; }
-  DiagnosticSink& sink() const { return sink_; }
-  FileId file() const { return file_; }
-  /// The byte after the last consumed token, and the whole text: for embedded text of another
-  /// grammar.
+  /// The byte after the last consumed token, and the whole text.
   std::uint32_t offset() const { return previous_.end; }
   std::string_view text() const { return text_; }
-  /// Continues at a byte of the file.
-  void seek(std::uint32_t offset);
-  /// Stops reading without a diagnostic of its own: one was reported elsewhere.
-  void stop();
 
  private:
+  enum class Fault : std::uint8_t { none, unended_string, unknown_character };
+  struct Scanned {
+    Token token;
+    Fault fault = Fault::none;
+  };
+  /// The first token in [position, limit), which may end behind it; `end` if there is none.
+  Scanned scan(std::size_t position, std::size_t limit = std::string_view::npos) const;
+  Token token_at(std::size_t begin, std::size_t end, Kind kind) const;
+  Scanned scan_string(std::size_t begin) const;
+  std::size_t end_of_number(std::size_t begin) const;
   void lex();
+  /// Continues at a byte of the file.
+  void seek(std::uint32_t offset);
+  void stop();
+
+  std::optional<std::uint32_t> find_locations() const;
+  std::optional<std::uint32_t> last_locations(std::size_t begin, std::size_t end) const;
+  void read_location();
+  LocId read_frames(const Token& number);
+  SourceRange read_range();
+  LineColumn read_position(bool is_end);
+  std::uint32_t read_coordinate(std::string_view digits, std::string_view expected);
+  void fail_location(std::string_view expected);
 
   FileId file_;
   Context& context_;
@@ -107,19 +140,9 @@ class TextReader {
   Token previous_;
   bool failed_ = false;
   std::string unquoted_;
-  llvm::StringMap<LocId> locations_;
+  std::unordered_map<std::uint32_t, LocId> locations_;     // by number
+  std::uint32_t locations_begin_ = 0, locations_end_ = 0;  // equal without a table
   TextPlaces* places_ = nullptr;
 };
 
-/// The text of a name: quoted unless it consists of letters, digits, `_` and `.`.
-void print_name(llvm::raw_ostream& os, std::string_view name);
-void print_string(llvm::raw_ostream& os, std::string_view text);
-/// `<dp: batch, tp: +>`; empty for a replicated value.
-void print_layout(llvm::raw_ostream& os, LayoutId layout, const Context& context);
-/// The shortest text that reads back as the same number.
-void print_number(llvm::raw_ostream& os, double value);
-void print_device_set(llvm::raw_ostream& os, const DeviceSet& set, const Mesh& mesh,
-                      const SymbolTable& symbols);
-void print_type(llvm::raw_ostream& os, const tensor::Type& type, const SymbolTable& symbols);
-
-}  // namespace piper::directive
+}  // namespace piper

@@ -1,0 +1,7 @@
+pir 2 built
+graph {
+}
+locations {
+  1 "two.pipe":9:1-9:0
+//                   ^ error P4156: expected a column, which counts from 1, found `0`
+}
