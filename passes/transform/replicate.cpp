@@ -125,6 +125,7 @@ bool Replicator::apply(const Replicate& replicate) {
 
 // ---- legality
 
+/// Every replica has at least one sample of each microbatch, and no operation needs several samples.
 bool Replicator::check_sharding(const Chunk& chunk, AxisMask cut) {
   std::int64_t parts = 1;
   std::string how;
@@ -142,7 +143,8 @@ bool Replicator::check_sharding(const Chunk& chunk, AxisMask cut) {
     loc = chosen_[static_cast<std::size_t>(&chunk - dag_.chunks.data()) * dag_.mesh.axes.size() + a]
               .directive->loc;
   }
-  if (!batch_divides(batch_of(dag_), parts, how, loc, sink_)) return false;
+  const Batch batch = batch_of(dag_);
+  if (batch.samples < parts && !batch_divides(batch, parts, how, loc, sink_)) return false;
   return samples_are_independent(dag_, chunk, "replicated", loc, sink_);
 }
 
