@@ -7,7 +7,9 @@
 #include "backend/device_program/abi_types.h"
 #include "backend/device_program/device_program.h"
 #include "backend/device_program/program_bodies.h"
+#include "backend/device_program/rank_tables.h"
 #include "ir/dag/bucket_layout.h"
+#include "ir/dag/local_type.h"
 #include "ir/dag/value_layout.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -49,17 +51,15 @@ std::vector<std::uint32_t> places_in_order(const Dag& dag) {
 
 class Projection {
  public:
-  Projection(const Dag& dag, const dag::Role& role, ProgramBodies& bodies,
-             const std::vector<std::uint32_t>& message_numbers,
+  Projection(const Dag& dag, const dag::Role& role, std::vector<std::uint32_t> device,
+             ProgramBodies& bodies, const std::vector<std::uint32_t>& message_numbers,
              const std::vector<std::uint32_t>& places)
       : dag_(dag),
         role_(role),
         bodies_(bodies),
         message_numbers_(message_numbers),
-        places_(places) {
-    for (const std::int32_t at : role.at)
-      device_.push_back(at == DeviceSet::kWhole ? 0 : static_cast<std::uint32_t>(at));
-  }
+        places_(places),
+        device_(std::move(device)) {}
 
   DeviceProgram run() {
     out_.role = dag_.context->text(role_.name);
@@ -161,8 +161,8 @@ class Projection {
         made.subject = node.subject.count().value();
         made.ignore = dag_.losses[node.subject.count().index()].mask->ignore;
         if (!inputs.empty())
-          made.elements =
-              static_cast<std::uint64_t>(dag_.output_type(inputs.front().source).elements());
+          made.elements = static_cast<std::uint64_t>(
+              local_type(dag_, inputs.front().source, device_).elements());
         for (std::uint32_t i = 0; i <= num_inputs; ++i) operand(offset(action, i));
         break;
       case NodeKind::accumulate: assert(false && "a sum in place is no action"); break;
@@ -209,7 +209,7 @@ class Projection {
 
   void run_chunk(const dag::Action& action, const Node& node, std::uint32_t num_inputs,
                  Instruction& made) {
-    const std::uint32_t body = bodies_.chunk(node.body);
+    const std::uint32_t body = bodies_.chunk(node.body, device_);
     const std::uint32_t workspace = bodies_[body].scratch_bytes > 0 ? 1 : 0;
     for (std::uint32_t i = 0; i < num_inputs + node.num_outputs + workspace; ++i)
       operand(offset(action, i));
@@ -315,7 +315,7 @@ class Projection {
     comm.num_waits = made.num_waits;
     comm.action = static_cast<std::uint32_t>(out_.instructions.size());
     const auto part = [&](std::uint64_t in, std::uint64_t out, dag::Port port) {
-      const tensor::Type& type = dag_.output_type(port);
+      const tensor::Type type = local_type(dag_, port, device_);
       out_.parts.push_back({in, out, static_cast<std::uint64_t>(type.elements()),
                             static_cast<std::uint32_t>(abi_dtype(type.dtype)), PIPER_ALL_POSITIONS,
                             0, 0});
@@ -496,8 +496,8 @@ class Projection {
   const std::vector<std::uint32_t>& message_numbers_;
   const std::vector<std::uint32_t>& places_;
   DeviceProgram out_;
-  std::vector<std::uint32_t> stream_of_;  // per stream of the DAG
-  std::vector<std::uint32_t> device_;     // coordinates of one device of the role
+  std::vector<std::uint32_t> stream_of_;     // per stream of the DAG
+  const std::vector<std::uint32_t> device_;  // coordinates of one device of the role
 };
 
 std::string hash_of(const DeviceProgram& program, const std::vector<KernelBody>& bodies) {
@@ -522,8 +522,11 @@ ProgramSet make_programs(const Dag& dag, Target target) {
   ProgramBodies bodies(dag, target, set.bodies);
   const std::vector<std::uint32_t> numbers = message_numbers(dag);
   const std::vector<std::uint32_t> places = places_in_order(dag);
-  for (const dag::Role& role : dag.plan->roles)
-    set.roles.push_back(Projection(dag, role, bodies, numbers, places).run());
+  const std::vector<std::vector<std::uint32_t>> devices = first_devices(dag);
+  for (std::size_t r = 0; r < devices.size(); ++r) {
+    const dag::Role& role = dag.plan->roles[r];
+    set.roles.push_back(Projection(dag, role, devices[r], bodies, numbers, places).run());
+  }
   for (DeviceProgram& program : set.roles) program.hash = hash_of(program, set.bodies);
   return set;
 }

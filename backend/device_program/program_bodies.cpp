@@ -4,6 +4,7 @@
 #include <string>
 
 #include "backend/kernel/update_body.h"
+#include "ir/dag/local_body.h"
 
 namespace piper::backend {
 
@@ -35,17 +36,23 @@ void factors_of_shard(KernelBody& body) {
 }  // namespace
 
 ProgramBodies::ProgramBodies(const Dag& dag, Target target, std::vector<KernelBody>& list)
-    : dag_(dag), target_(target), list_(list), of_chunk_(dag.bodies.size(), kNone) {
+    : dag_(dag), target_(target), list_(list) {
   if (dag.settings.optimizer) optimizer_ = *dag.settings.optimizer;
   norm_order_ = dag::norm_order(dag);
+  for (const dag::Body& body : dag.bodies)
+    of_chunk_.push_back({uneven_shardings(body, dag.mesh), {}});
 }
 
-std::uint32_t ProgramBodies::chunk(dag::BodyId body) {
-  std::uint32_t& known = of_chunk_[body.index()];
-  if (known == kNone)
-    known = add(build_kernels(dag_.bodies[body.index()], target_),
-                dag_.context->text(dag_.bodies[body.index()].name));
-  return known;
+std::uint32_t ProgramBodies::chunk(dag::BodyId id, std::span<const std::uint32_t> coordinates) {
+  ChunkBodies& known = of_chunk_[id.index()];
+  const auto [entry, fresh] =
+      known.bodies.try_emplace(dag::local_extents(known.shardings, dag_.mesh, coordinates), 0);
+  if (fresh) {
+    const dag::Body body = local_body(dag_.bodies[id.index()], dag_.mesh, coordinates);
+    entry->second = add(build_kernels(body, target_),
+                        numbered(std::string(dag_.context->text(body.name)), known.bodies.size()));
+  }
+  return entry->second;
 }
 
 std::uint32_t ProgramBodies::update(const dag::Bucket& bucket, std::int64_t elements) {

@@ -1,20 +1,22 @@
 #pragma once
-// The kernel bodies of a program set: chunks with equal work, and the updates, sums of squares and
-// norms of buckets of one shape, share a body.
+// The kernel bodies of a program set: chunks with equal work and extents, and the updates, sums of
+// squares and norms of buckets of one shape, share a body.
 //
 //   ProgramBodies bodies(dag, Target::cpu, set.bodies);
-//   bodies.chunk(dag.node(node).body)     // made at the first call; its position in set.bodies
+//   bodies.chunk(dag.node(node).body, coordinates)     // made at the first call; its position in set.bodies
 
 #include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "backend/kernel/kernel.h"
 #include "ir/dag/bucket_layout.h"
+#include "ir/layout/box.h"
 
 namespace piper::backend {
 
@@ -26,8 +28,8 @@ class ProgramBodies {
   /// The functions below return the position of a body in the list, and append the body at the
   /// first call.
 
-  /// The body of a chunk.
-  std::uint32_t chunk(dag::BodyId body);
+  /// The body of a chunk on the devices with these coordinates: one per extents of its boxes.
+  std::uint32_t chunk(dag::BodyId body, std::span<const std::uint32_t> coordinates);
   /// The update of a bucket. `elements`: of the bucket, or of a shard of it.
   std::uint32_t update(const dag::Bucket& bucket, std::int64_t elements);
   /// The sums of squares of a bucket's gradients.
@@ -52,7 +54,12 @@ class ProgramBodies {
   const Target target_;
   std::vector<KernelBody>& list_;
   directive::Optimizer optimizer_;
-  std::vector<std::uint32_t> of_chunk_;
+  /// The bodies of a chunk, by the extents of its uneven boxes.
+  struct ChunkBodies {
+    std::vector<Sharding> shardings;
+    std::map<std::vector<std::int64_t>, std::uint32_t> bodies;
+  };
+  std::vector<ChunkBodies> of_chunk_;
   /// The body of the updates with these factors.
   struct Made {
     std::optional<tensor::Pieces> rates, decays;

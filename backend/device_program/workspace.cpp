@@ -1,15 +1,35 @@
 // The workspace of a node beside its operands.
+#include <algorithm>
+#include <set>
+#include <vector>
+
 #include "backend/device_program/device_program.h"
 #include "backend/kernel/update_body.h"
 #include "ir/dag/bucket_layout.h"
+#include "ir/dag/local_body.h"
 
 namespace piper::backend {
 
 namespace {
 
+/// The largest workspace that a device needs for a body.
+std::int64_t chunk_bytes(const dag::Dag& dag, const dag::Body& body, Target target) {
+  const std::vector<Sharding> shardings = uneven_shardings(body, dag.mesh);
+  std::set<std::vector<std::int64_t>> seen;
+  std::int64_t bytes = 0;
+  // Without uneven shardings all devices are alike.
+  const std::uint64_t devices = shardings.empty() ? 1 : dag.mesh.devices();
+  for (std::uint64_t rank = 0; rank < devices; ++rank) {
+    const std::vector<std::uint32_t> at = coordinates_of(dag.mesh, rank);
+    if (seen.insert(dag::local_extents(shardings, dag.mesh, at)).second)
+      bytes = std::max(bytes, scratch_bytes(local_body(body, dag.mesh, at), target));
+  }
+  return bytes;
+}
+
 std::int64_t bytes_for(const dag::Dag& dag, const dag::Node& node, Target target) {
   switch (node.kind) {
-    case dag::NodeKind::chunk: return scratch_bytes(dag.bodies[node.body.index()], target);
+    case dag::NodeKind::chunk: return chunk_bytes(dag, dag.bodies[node.body.index()], target);
     case dag::NodeKind::norm: {
       return scratch_bytes(norm_body(*dag.context, norm_order(dag).size(), dag.settings), target);
     }

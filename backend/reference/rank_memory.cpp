@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "ir/alignment.h"
+#include "ir/dag/local_type.h"
 
 namespace piper::backend {
 
@@ -86,7 +87,7 @@ unsigned char* RankMemory::gradient_at(tensor::ParamId param, std::uint64_t r) {
 
 unsigned char* RankMemory::output(dag::NodeId node, std::uint32_t port, std::uint64_t r) {
   Memory& memory = values[first_port[node.index()] + port][r];
-  if (!memory) memory = allocate(dag.output_type({node, port}).bytes());
+  if (!memory) memory = allocate(planned_bytes(dag, {node, port}));
   return memory.get();
 }
 

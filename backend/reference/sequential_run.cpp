@@ -11,6 +11,8 @@
 #include "backend/kernel/update_body.h"
 #include "backend/reference/rank_memory.h"
 #include "ir/dag/bucket_layout.h"
+#include "ir/dag/local_body.h"
+#include "ir/dag/local_type.h"
 #include "ir/dag/value_layout.h"
 
 namespace piper::backend {
@@ -35,7 +37,13 @@ struct SequentialRun::State : RankMemory {
   std::uint64_t seed;
   std::uint64_t steps = 0;
 
-  std::vector<KernelBody> bodies;  // per body of the DAG
+  /// The kernels of a body of the DAG, by the extents of its uneven boxes.
+  struct Kernels {
+    std::vector<Sharding> shardings;
+    std::map<std::vector<std::int64_t>, KernelBody> by_extents;
+  };
+  std::vector<Kernels> bodies;
+  std::vector<PiperCallShape> shapes;  // of their library calls, distinct
   // By elements and the factors of rate and decay.
   std::map<std::tuple<std::int64_t, double, double>, KernelBody> updates;
   std::vector<KernelBody> squares;  // per bucket
@@ -59,9 +67,8 @@ struct SequentialRun::State : RankMemory {
 
   State(const Dag& dag_in, SequentialHost host_in, std::uint64_t seed_in)
       : RankMemory(dag_in), host(std::move(host_in)), seed(seed_in) {
-    std::vector<PiperCallShape> shapes;
     for (const dag::Body& body : dag.bodies)
-      number_shapes(bodies.emplace_back(build_kernels(body)), shapes);
+      bodies.push_back({dag::uneven_shardings(body, dag.mesh), {}});
     losses.resize(dag.losses.size());
     matched.resize(dag.comms.size());
     places = dag::bucket_positions(dag);
@@ -113,6 +120,17 @@ struct SequentialRun::State : RankMemory {
     return evaluate(body, call) == 0;
   }
 
+  const KernelBody& kernels(dag::BodyId id, std::uint64_t r) {
+    Kernels& known = bodies[id.index()];
+    const auto [entry, fresh] = known.by_extents.try_emplace(
+        dag::local_extents(known.shardings, dag.mesh, coordinates[r]), KernelBody{});
+    if (fresh) {
+      entry->second = build_kernels(local_body(dag.bodies[id.index()], dag.mesh, coordinates[r]));
+      number_shapes(entry->second, shapes);
+    }
+    return entry->second;
+  }
+
   bool chunk(dag::NodeId id, const Node& node, std::uint64_t r) {
     const dag::Body& body = dag.bodies[node.body.index()];
     std::vector<void*> operands(body.inputs.size());
@@ -136,7 +154,7 @@ struct SequentialRun::State : RankMemory {
     }
     std::uint64_t first = 0, count = 0;
     samples_of(node, r, first, count);
-    return run(bodies[node.body.index()], std::move(operands), accumulate, first);
+    return run(kernels(node.body, r), std::move(operands), accumulate, first);
   }
 
   /// Bodies are shared between chunks with equal work, so the parameter is the one that this node's
@@ -252,7 +270,7 @@ struct SequentialRun::State : RankMemory {
         std::uint32_t port = 0;
         for (const auto& [other, id] : group_of(comm, r)) {
           for (const dag::Input& input : dag.inputs_of(dag.node(id))) {
-            const auto bytes = static_cast<std::size_t>(dag.output_type({receiver, port}).bytes());
+            const auto bytes = static_cast<std::size_t>(dag::planned_bytes(dag, {receiver, port}));
             std::memcpy(output(receiver, port, r), collective_input(id, input, other), bytes);
             ++port;
           }
@@ -269,7 +287,7 @@ struct SequentialRun::State : RankMemory {
       if (!on(dag.node(id).devices, r)) continue;
       for (const dag::Input& input : dag.inputs_of(dag.node(id))) {
         std::memcpy(output(id, input.port, r), value(input.source, r),
-                    static_cast<std::size_t>(dag.output_type({id, input.port}).bytes()));
+                    static_cast<std::size_t>(dag::planned_bytes(dag, {id, input.port})));
       }
     }
   }
@@ -287,7 +305,7 @@ struct SequentialRun::State : RankMemory {
       const std::uint64_t from = rank_of(dag.mesh, at);
       for (const dag::Input& input : dag.inputs_of(dag.node(send))) {
         std::memcpy(output(recv, input.port, r), value(input.source, from),
-                    static_cast<std::size_t>(dag.output_type({recv, input.port}).bytes()));
+                    static_cast<std::size_t>(dag::planned_bytes(dag, {recv, input.port})));
       }
     }
   }
@@ -392,7 +410,8 @@ struct SequentialRun::State : RankMemory {
     std::int64_t counted = 0;
     for (const dag::Input& input : dag.inputs_of(node)) {
       const auto* targets = reinterpret_cast<const std::int64_t*>(value(input.source, r));
-      for (std::int64_t i = 0; i < dag.output_type(input.source).elements(); ++i)
+      const std::int64_t elements = local_type(dag, input.source, coordinates[r]).elements();
+      for (std::int64_t i = 0; i < elements; ++i)
         counted += targets[i] != dag.losses[node.subject.count().index()].mask->ignore;
     }
     const auto number = static_cast<double>(counted);

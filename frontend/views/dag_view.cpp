@@ -9,6 +9,7 @@
 #include "frontend/views/orders_view.h"
 #include "frontend/views/plan_lines.h"
 #include "ir/byte_text.h"
+#include "ir/dag/local_type.h"
 #include "ir/dag/text_names.h"
 #include "ir/diagnostics/counted.h"
 #include "ir/directive/print.h"
@@ -185,7 +186,8 @@ class DagView {
       auto kind = std::find_if(kinds.begin(), kinds.end(),
                                [&](const auto& each) { return each.first == port.kind; });
       if (kind == kinds.end()) kind = kinds.insert(kinds.end(), {port.kind, {}});
-      const std::int64_t bytes = body.graph.type(port.value).bytes();
+      const tensor::Value& value = body.graph.value(port.value);
+      const std::int64_t bytes = largest_part(dag_, value.type, value.layout).bytes();
       kind->second.names += (kind->second.count++ == 0 ? "" : ", ") +
                             name(port.input.valid() ? dag_.inputs[port.input.index()].name
                                                     : body.graph.value(port.value).name) +

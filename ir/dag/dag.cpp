@@ -5,7 +5,6 @@
 
 #include "ir/dag/bucket_layout.h"
 #include "ir/dag/plan.h"
-#include "ir/dag/value_layout.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace piper::dag {
@@ -149,7 +148,7 @@ std::int64_t Dag::samples_divisor(const Node& node) const {
   for (std::size_t i = 0; i < dims.size() && i < kMaxSplitDims; ++i) {
     if (node.instance.at[i] != Instance::kNone) parts *= dims[i].extent;
   }
-  return parts * extent(sample_axes(*this, node));
+  return parts;
 }
 
 std::size_t Dag::trained_buckets() const {

@@ -229,12 +229,12 @@ struct Dag {
   void forget_loads();
   /// Replaces the inputs of a node: they move to the end of the pool.
   void set_inputs(NodeId node, std::span<const Input> inputs);
-  /// The local type of an output. Outputs of an all_gather_v are listed by member, each member's
+  /// The global type of an output. Outputs of an all_gather_v are listed by member, each member's
   /// inputs in order. A scalar of type f32 if the node's inputs are incomplete. The reference stays
   /// valid as long as the DAG's tables.
   const tensor::Type& output_type(Port port) const;
-  /// The number of equal parts into which split dimensions and the layouts of the node's values
-  /// divide the samples of the batch for one of its devices.
+  /// The number of equal parts into which split dimensions divide the samples of the batch for the
+  /// node.
   std::int64_t samples_divisor(const Node& node) const;
   /// Its parameters keep their initial values.
   bool frozen(const Bucket& bucket) const {

@@ -2,9 +2,9 @@
 // The tensor graph: SSA values with named dimensions, operations in a topological order, regions
 // and adjoint tags.
 //
-// One type serves the whole model (global extents) and a chunk's body (local extents). Nodes are
-// stored in an order in which every operand precedes its user. Values are graph inputs or results
-// of nodes. Storage is flat; ids are positions.
+// One type serves the whole model and a chunk's body, whose samples are those of one microbatch.
+// Nodes are stored in an order in which every operand precedes its user. Values are graph inputs or
+// results of nodes. Storage is flat; ids are positions.
 //
 //   tensor gpt {
 //     %tokens = input i64[batch: 32*, seq: 128]

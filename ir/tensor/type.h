@@ -44,8 +44,8 @@ constexpr DType wide(DType dtype) { return traits(dtype).wide; }
 constexpr bool is_narrow(DType dtype) { return wide(dtype) != dtype; }
 std::optional<DType> parse_dtype(std::string_view text);
 
-/// One named dimension. A sampled one counts samples: localising a body divides its extent by
-/// microbatches, copies and replicas.
+/// One named dimension, with its global extent. A sampled one counts samples: localising a body
+/// divides its extent by microbatches and copies.
 struct Dim {
   Symbol name;
   std::int64_t extent = 0;

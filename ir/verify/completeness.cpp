@@ -422,7 +422,7 @@ class Completeness {
       elements_[loss].unknown = true;
       return;
     }
-    elements_[loss].summed += of_output * dag_.extent(summed_over(dag_, maker, output));
+    elements_[loss].summed += of_output;
   }
 
   void reports() {

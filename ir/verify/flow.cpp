@@ -2,6 +2,7 @@
 
 #include "ir/parallel.h"
 #include "ir/text/print_text.h"
+#include "ir/verify/boxes.h"
 #include "ir/verify/facts.h"
 #include "ir/verify/values.h"
 
@@ -79,13 +80,18 @@ class Edges {
     return facts_.sink.report(Code::wrong_edge, facts_.loc(id), pattern, args...);
   }
 
-  /// All devices and microbatches have the same number of samples.
+  /// All microbatches have the same number of samples, and every device has some of each.
   void samples(NodeId id, const Node& node) {
     const std::int64_t parts = dag_.samples_divisor(node);
     for (const tensor::Dim& dim : dag_.input_types[node.subject.input().index()].dims) {
-      if (!dim.sampled || dim.extent % parts == 0) continue;
-      wrong(id, "`{}` takes one of `{}` equal parts of `{}` samples, which do not divide so",
-            facts_.name(id), parts, dim.extent);
+      if (!dim.sampled) continue;
+      if (dim.extent % parts != 0) {
+        wrong(id, "`{}` takes one of `{}` equal parts of `{}` samples, which do not divide so",
+              facts_.name(id), parts, dim.extent);
+      } else if (dim.extent / parts < shards_of(dag_, node.layout)) {
+        wrong(id, "`{}` divides `{}` samples over `{}` devices", facts_.name(id),
+              dim.extent / parts, shards_of(dag_, node.layout));
+      }
     }
   }
 

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "ir/verify/boxes.h"
 #include "ir/verify/plan_facts.h"
 
 namespace piper::verify {
@@ -84,7 +85,7 @@ class Measures {
     return largest;
   }
 
-  /// Local bytes of a member's inputs, each port once.
+  /// Bytes of a member's inputs on one device, each port once.
   std::int64_t brought(const Node& member) const {
     std::int64_t bytes = 0;
     if (const auto bucket = member.subject.bucket();
@@ -98,6 +99,22 @@ class Measures {
     }
     for_each_port(dag_, member, [&](std::span<const Input> sources) {
       bytes += facts_.output_bytes[facts_.output(sources[0].source)];
+    });
+    return bytes;
+  }
+
+  /// The bytes of a message's values on all devices of its sender together.
+  std::int64_t sent(const Node& sender, std::int64_t devices) const {
+    std::int64_t bytes = 0;
+    for_each_port(dag_, sender, [&](std::span<const Input> sources) {
+      const Port origin = facts_.origin_of(sources[0].source);
+      const Node& maker = facts_.node(origin.node);
+      LayoutId layout = maker.layout;
+      if (runs_body(maker.kind)) {
+        const dag::Body& body = dag_.bodies[maker.body.index()];
+        layout = body.graph.value(body.outputs[origin.index].value).layout;
+      }
+      bytes += dag_.output_type(origin).bytes() * (devices / shards_of(dag_, layout));
     });
     return bytes;
   }
@@ -123,7 +140,7 @@ class Measures {
         case dag::CommOp::offload:
         case dag::CommOp::fetch: break;  // only between devices
         case dag::CommOp::send:
-        case dag::CommOp::recv: total += bytes * devices; break;
+        case dag::CommOp::recv: total += sent(first, devices); break;
         case dag::CommOp::all_gather_v: total += rings * joined * bytes * (in_ring - 1); break;
         case dag::CommOp::reduce_scatter:
         case dag::CommOp::all_gather: total += rings * (in_ring - 1) * bytes; break;

@@ -1,5 +1,9 @@
 #include <algorithm>
+#include <map>
+#include <set>
+#include <span>
 #include <unordered_map>
+#include <vector>
 
 #include "ir/verify/plan_facts.h"
 
@@ -147,6 +151,7 @@ class Shape {
                          "a mesh of `{}` devices is too large to be checked", total);
       return;
     }
+    find_uneven();
     std::vector<std::uint32_t> at(dag_.mesh.axes.size(), 0);
     for (std::uint64_t rank = 0; rank < total; ++rank) {
       std::uint32_t found = kNone;
@@ -162,6 +167,7 @@ class Shape {
         return;
       }
       ++devices[found];
+      if (!uneven_.empty() && !extents_agree(found, rank, at)) return;
       for (std::size_t axis = at.size(); axis-- > 0;) {
         if (++at[axis] < dag_.mesh.axes[axis].size) break;
         at[axis] = 0;
@@ -190,6 +196,43 @@ class Shape {
         return;
       }
     }
+  }
+
+  /// Finds the dimensions of bodies that axes do not divide equally.
+  void find_uneven() {
+    for (const dag::Body& body : dag_.bodies) {
+      for (const tensor::Value& value : body.graph.values()) {
+        for (const tensor::Dim& dim : value.type.dims) {
+          Divided divided{dim.extent, {}};
+          std::int64_t shards = 1;
+          for (const Layout::Axis& axis : dag_.context->layouts[value.layout].axes) {
+            if (axis.how != AxisLayout::sharded(dim.name)) continue;
+            divided.axes.push_back(dag_.mesh.find(axis.name));
+            shards *= dag_.mesh.axes[divided.axes.back()].size;
+          }
+          if (dim.extent % shards != 0) uneven_.insert(std::move(divided));
+        }
+      }
+    }
+  }
+
+  /// The devices of a role have boxes of equal extents, because they run one program.
+  bool extents_agree(std::uint32_t role, std::uint64_t rank, std::span<const std::uint32_t> at) {
+    std::vector<std::int64_t> extents;
+    for (const Divided& divided : uneven_) {
+      std::int64_t extent = divided.extent;
+      for (const std::size_t axis : divided.axes) {
+        const auto members = static_cast<std::int64_t>(dag_.mesh.axes[axis].size);
+        extent = extent / members + (at[axis] < extent % members ? 1 : 0);
+      }
+      extents.push_back(extent);
+    }
+    const auto [known, fresh] = extents_of_role_.try_emplace(role, extents);
+    if (known->second == extents) return true;
+    facts_.sink.report(Code::wrong_roles, dag_.mesh.loc,
+                       "rank `{}` of role `{}` has boxes of other extents than the ranks before it",
+                       rank, role_name(role));
+    return false;
   }
 
   void actions() {
@@ -416,6 +459,14 @@ class Shape {
   Facts& facts_;
   const Dag& dag_;
   std::vector<std::vector<std::uint32_t>> roles_in_;  // per device set in use
+  /// A dimension and the axes that shard it, outermost first.
+  struct Divided {
+    std::int64_t extent = 0;
+    std::vector<std::size_t> axes;
+    friend auto operator<=>(const Divided&, const Divided&) = default;
+  };
+  std::set<Divided> uneven_;
+  std::map<std::uint32_t, std::vector<std::int64_t>> extents_of_role_;
 };
 
 }  // namespace

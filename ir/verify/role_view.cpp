@@ -1,3 +1,4 @@
+#include "ir/verify/boxes.h"
 #include "ir/verify/plan_facts.h"
 
 namespace piper::verify {
@@ -51,7 +52,8 @@ std::int64_t RoleView::bytes(const Entry& entry, std::size_t port, const Port& r
         bucket_elements(plan_.facts.dag, bucket) / shares_of(plan_.facts.dag, bucket));
   }
   const dag::Body& body = plan_.facts.dag.bodies[entry.body];
-  return body.graph.type(body.inputs[port].value).bytes();
+  const tensor::Value& value = body.graph.value(body.inputs[port].value);
+  return largest_bytes(plan_.facts.dag, value.type, value.layout);
 }
 
 }  // namespace piper::verify

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/verify/boxes.h"
+
 namespace piper::verify {
 
 namespace {
@@ -177,35 +179,39 @@ std::uint32_t Values::find_number(const tensor::Type& type) {
 void Values::types_of_outputs() {
   first_input_type_.reserve(dag_.bodies.size());
   std::vector<std::uint32_t> first_output_type, output_types;
+  std::vector<std::int64_t> output_bytes;
   for (const dag::Body& body : dag_.bodies) {
     first_input_type_.push_back(static_cast<std::uint32_t>(input_types_.size()));
     first_output_type.push_back(static_cast<std::uint32_t>(output_types.size()));
     for (const dag::BodyPort& port : body.inputs)
       input_types_.push_back(number_of(body.graph.type(port.value)));
-    for (const dag::BodyPort& port : body.outputs)
-      output_types.push_back(number_of(body.graph.type(port.value)));
+    for (const dag::BodyPort& port : body.outputs) {
+      const tensor::Value& value = body.graph.value(port.value);
+      output_types.push_back(number_of(value.type));
+      output_bytes.push_back(largest_bytes(dag_, value.type, value.layout));
+    }
   }
   const std::size_t outputs = facts_.owner.size();
   output_type_.resize(outputs);
+  facts_.output_bytes.resize(outputs);
   for (std::uint32_t i = 0; i < dag_.nodes.size(); ++i) {
     const std::uint32_t first = facts_.output_base[i], count = facts_.output_base[i + 1] - first;
     if (runs_body(facts_.kind[i])) {
-      const std::uint32_t* const types =
-          output_types.data() + first_output_type[dag_.nodes[i].body.index()];
-      std::copy(types, types + count, output_type_.begin() + first);
+      const std::uint32_t of_body = first_output_type[dag_.nodes[i].body.index()];
+      std::copy_n(output_types.begin() + of_body, count, output_type_.begin() + first);
+      std::copy_n(output_bytes.begin() + of_body, count, facts_.output_bytes.begin() + first);
       continue;
     }
     for (std::uint32_t k = 0; k < count; ++k) {
-      if (facts_.origin[first + k] == first + k)
-        output_type_[first + k] = number_of(dag_.output_type({NodeId(i), k}));
+      if (facts_.origin[first + k] != first + k) continue;
+      const tensor::Type& type = dag_.output_type({NodeId(i), k});
+      output_type_[first + k] = number_of(type);
+      facts_.output_bytes[first + k] = largest_bytes(dag_, type, dag_.nodes[i].layout);
     }
   }
-  std::vector<std::int64_t> bytes;
-  for (const tensor::Type& type : types_) bytes.push_back(type.bytes());
-  facts_.output_bytes.resize(outputs);
   for (std::size_t k = 0; k < outputs; ++k) {
     output_type_[k] = output_type_[facts_.origin[k]];
-    facts_.output_bytes[k] = bytes[output_type_[k]];
+    facts_.output_bytes[k] = facts_.output_bytes[facts_.origin[k]];
   }
 }
 

@@ -325,7 +325,8 @@ bool same_body(const Body& a, const Body& b) {
   for (std::size_t v = 0; v < x.values().size(); ++v) {
     const Value& p = x.values()[v];
     const Value& q = y.values()[v];
-    if (p.def != q.def || p.result != q.result || p.type != q.type) return false;
+    if (p.def != q.def || p.result != q.result || p.type != q.type || p.layout != q.layout)
+      return false;
   }
   for (std::size_t n = 0; n < x.nodes().size(); ++n) {
     const Node& p = x.nodes()[n];

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <queue>
 
+#include "ir/dag/local_type.h"
+
 namespace piper::passes {
 
 using namespace dag;
@@ -22,10 +24,13 @@ std::vector<tensor::Cost> body_work(const Dag& dag) {
     for (const tensor::Node& op : body.graph.nodes()) {
       operands.clear();
       results.clear();
+      const auto type_of = [&](tensor::ValueId value) {
+        return largest_part(dag, body.graph.type(value), body.graph.value(value).layout);
+      };
       for (const tensor::ValueId value : body.graph.operands(op))
-        operands.push_back(body.graph.type(value));
+        operands.push_back(type_of(value));
       for (std::uint32_t i = 0; i < op.num_results; ++i)
-        results.push_back(body.graph.type(body.graph.result(op, i)));
+        results.push_back(type_of(body.graph.result(op, i)));
       const tensor::Cost cost = tensor::cost(op.op, operands, results, op.attrs);
       total.flops += cost.flops;
       total.bytes += cost.bytes;

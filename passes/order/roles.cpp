@@ -4,16 +4,20 @@
 #include <map>
 #include <string>
 
+#include "ir/dag/local_body.h"
+
 namespace piper::passes {
 
 using namespace dag;
 
 namespace {
 
-/// A class of devices during refinement: coordinates and the sets that contain it, ascending.
+/// A class of devices during refinement: coordinates, the sets that contain it, ascending, and its
+/// extents of the uneven shardings.
 struct Cell {
   std::vector<std::int32_t> at;
   std::vector<std::uint32_t> sets;
+  std::vector<std::int64_t> extents;
 };
 
 /// Sets that fix the same axes: a device is in at most one of them, found by its coordinates on
@@ -37,7 +41,8 @@ std::vector<std::uint32_t> sets_holding(const std::vector<Pattern>& patterns,
   return sets;
 }
 
-/// If all classes along `axis` are in the same sets, one cell replaces them.
+/// If all classes along `axis` are in the same sets and have the same extents, one cell replaces
+/// them.
 void merge_along(std::vector<Cell>& cells, std::size_t axis, std::size_t classes) {
   if (classes < 2) return;
   std::map<std::vector<std::int32_t>, std::vector<std::size_t>> rows;
@@ -50,7 +55,8 @@ void merge_along(std::vector<Cell>& cells, std::size_t axis, std::size_t classes
   for (const auto& [row, members] : rows) {
     if (members.size() != classes) continue;
     const bool equal = std::all_of(members.begin(), members.end(), [&](std::size_t i) {
-      return cells[i].sets == cells[members[0]].sets;
+      return cells[i].sets == cells[members[0]].sets &&
+             cells[i].extents == cells[members[0]].extents;
     });
     if (!equal) continue;
     cells[members[0]].at[axis] = DeviceSet::kWhole;
@@ -99,9 +105,25 @@ std::vector<Pattern> patterns_of(const Dag& dag, const std::vector<std::uint8_t>
   return patterns;
 }
 
-/// Per axis the coordinates that some set fixes, then kWhole for the others if there are any.
+/// Singles out coordinates so that devices of other coordinates have equal extents: if one axis
+/// shards, those of the larger shards, which come first; else all.
+void single_out(const Mesh& mesh, const Sharding& sharding,
+                std::vector<std::vector<bool>>& singled) {
+  for (const std::uint32_t axis : sharding.axes) {
+    std::vector<bool>& of_axis = singled[axis];
+    const std::size_t larger =
+        sharding.axes.size() == 1
+            ? static_cast<std::size_t>(sharding.interval.extent % mesh.axes[axis].size)
+            : of_axis.size();
+    std::fill_n(of_axis.begin(), larger, true);
+  }
+}
+
+/// Per axis the coordinates that some set fixes or that have larger shards, then kWhole for the
+/// others if there are any.
 std::vector<std::vector<std::int32_t>> classes_of(const Mesh& mesh,
-                                                  const std::vector<Pattern>& patterns) {
+                                                  const std::vector<Pattern>& patterns,
+                                                  std::span<const Sharding> uneven) {
   std::vector<std::vector<bool>> singled(mesh.axes.size());
   for (std::size_t i = 0; i < singled.size(); ++i) singled[i].assign(mesh.axes[i].size, false);
   for (const Pattern& pattern : patterns) {
@@ -110,6 +132,7 @@ std::vector<std::vector<std::int32_t>> classes_of(const Mesh& mesh,
         singled[pattern.fixed[k]][static_cast<std::size_t>(key[k])] = true;
     }
   }
+  for (const Sharding& sharding : uneven) single_out(mesh, sharding, singled);
   std::vector<std::vector<std::int32_t>> classes(singled.size());
   for (std::size_t i = 0; i < singled.size(); ++i) {
     for (std::size_t c = 0; c < singled[i].size(); ++c) {
@@ -122,8 +145,8 @@ std::vector<std::vector<std::int32_t>> classes_of(const Mesh& mesh,
 
 /// Every combination of classes.
 std::vector<Cell> product(const std::vector<std::vector<std::int32_t>>& classes) {
-  std::vector<Cell> cells(1,
-                          Cell{std::vector<std::int32_t>(classes.size(), DeviceSet::kWhole), {}});
+  std::vector<Cell> cells(
+      1, Cell{std::vector<std::int32_t>(classes.size(), DeviceSet::kWhole), {}, {}});
   for (std::size_t i = 0; i < classes.size(); ++i) {
     std::vector<Cell> next;
     next.reserve(cells.size() * classes[i].size());
@@ -138,11 +161,26 @@ std::vector<Cell> product(const std::vector<std::vector<std::int32_t>>& classes)
   return cells;
 }
 
-/// The roles: the fewest cells that distinguish the sets, by coordinates.
-std::vector<Cell> cells_of(const Mesh& mesh, const std::vector<Pattern>& patterns) {
-  const std::vector<std::vector<std::int32_t>> classes = classes_of(mesh, patterns);
+/// The extents of a cell's devices. Along an axis without a coordinate all have those of the last
+/// one.
+std::vector<std::int64_t> extents_of(const Mesh& mesh, std::span<const Sharding> uneven,
+                                     const std::vector<std::int32_t>& at) {
+  std::vector<std::uint32_t> device;
+  for (std::size_t i = 0; i < at.size(); ++i)
+    device.push_back(at[i] == DeviceSet::kWhole ? mesh.axes[i].size - 1
+                                                : static_cast<std::uint32_t>(at[i]));
+  return local_extents(uneven, mesh, device);
+}
+
+/// The roles: the fewest cells that distinguish the sets and the extents, by coordinates.
+std::vector<Cell> cells_of(const Mesh& mesh, const std::vector<Pattern>& patterns,
+                           std::span<const Sharding> uneven) {
+  const std::vector<std::vector<std::int32_t>> classes = classes_of(mesh, patterns, uneven);
   std::vector<Cell> cells = product(classes);
-  for (Cell& cell : cells) cell.sets = sets_holding(patterns, cell.at);
+  for (Cell& cell : cells) {
+    cell.sets = sets_holding(patterns, cell.at);
+    cell.extents = extents_of(mesh, uneven, cell.at);
+  }
   // kWhole would be ambiguous beside an axis on which it means "any coordinate without a role of
   // its own".
   const std::size_t axes = classes.size();
@@ -167,7 +205,8 @@ std::vector<Cell> cells_of(const Mesh& mesh, const std::vector<Pattern>& pattern
 }  // namespace
 
 RoleTable::RoleTable(const Dag& dag, std::span<const DeviceSetId> more) {
-  std::vector<Cell> cells = cells_of(dag.mesh, patterns_of(dag, used_sets(dag, more)));
+  std::vector<Cell> cells =
+      cells_of(dag.mesh, patterns_of(dag, used_sets(dag, more)), uneven_shardings(dag));
   first_role_.assign(dag.device_sets.size() + 1, 0);
   for (const Cell& cell : cells) {
     for (const std::uint32_t set : cell.sets) ++first_role_[set + 1];

@@ -3,9 +3,11 @@
 // use; no loop over devices.
 //
 // Guarantees: every device of the mesh belongs to exactly one role, two devices of one role are in
-// the same sets, and the numbering is by coordinates, so it is a function of the sets alone.
+// the same sets and their boxes have the same extents, and the numbering is by coordinates, so it
+// is a function of the sets and the uneven shardings alone.
 //
 //   mesh cluster(pp: 2, dp: 64), sets cluster[pp: 0] and cluster[pp: 1]   ->   roles pp0, pp1
+//   mesh line(dp: 4), a batch of 9 sharded over dp                        ->   roles dp0 (3 samples), line (2 samples each)
 
 #include <cstdint>
 #include <span>

@@ -1,5 +1,6 @@
 #include "passes/plan/residence.h"
 
+#include "ir/dag/local_type.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace piper::passes {
@@ -74,12 +75,15 @@ void Residences::find_shared() {
 void Residences::measure() {
   for (const Body& body : dag_.bodies) {
     std::vector<std::int64_t>& bytes = body_bytes_.emplace_back();
-    for (const BodyPort& port : body.outputs) bytes.push_back(body.graph.type(port.value).bytes());
+    for (const BodyPort& port : body.outputs) {
+      const tensor::Value& value = body.graph.value(port.value);
+      bytes.push_back(largest_part(dag_, value.type, value.layout).bytes());
+    }
   }
   const auto add = [&](Port port) {
     const Node& maker = dag_.node(port.node);
     bytes_.push_back(runs_body(maker.kind) ? body_bytes_[maker.body.index()][port.index]
-                                           : dag_.output_type(port).bytes());
+                                           : planned_bytes(dag_, port));
   };
   first_bytes_.reserve(dag_.nodes.size() + 1);
   NodePolls polls(dag_.context->cancellation);

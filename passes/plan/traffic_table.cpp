@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ir/dag/bucket_layout.h"
+#include "ir/dag/local_type.h"
 #include "ir/dag/text_names.h"
 
 namespace piper::passes {
@@ -29,17 +30,23 @@ std::string carried(const Node& node) {
   return "activations";
 }
 
+/// The bytes of a copy to or from the host, or of a message, on all devices together.
+std::int64_t bytes_copied(const Dag& dag, const Comm& comm) {
+  const NodeId id = comm.members.front();
+  const Node& node = dag.node(id);
+  std::int64_t bytes = 0;
+  for (std::uint32_t i = 0; i < node.num_outputs; ++i) bytes += bytes_on_all_devices(dag, {id, i});
+  if (node.num_outputs > 0) return bytes;
+  for (const Input& input : dag.inputs_of(node)) bytes += bytes_on_all_devices(dag, input.source);
+  return bytes;
+}
+
 }  // namespace
 
 std::int64_t bytes_sent(const Dag& dag, const Comm& comm) {
+  const Node& front = dag.node(comm.members.front());
+  if (copies_to_or_from_host(front.kind) || is_message(front.kind)) return bytes_copied(dag, comm);
   std::int64_t contributed = 0;  // by one device of each member set
-  if (const Node& copy = dag.node(comm.members.front()); copies_to_or_from_host(copy.kind)) {
-    for (std::uint32_t i = 0; i < copy.num_outputs; ++i)
-      contributed += dag.output_type({comm.members.front(), i}).bytes();
-    if (copy.num_outputs == 0)
-      contributed = dag.output_type(dag.inputs_of(copy).front().source).bytes();
-    return contributed * static_cast<std::int64_t>(dag.device_sets[copy.devices].devices(dag.mesh));
-  }
   for (const NodeId member : comm.members) {
     if (const BucketId bucket = dag.node(member).subject.bucket();
         bucket.valid() && dag.buckets[bucket.index()].sharded()) {
@@ -52,11 +59,10 @@ std::int64_t bytes_sent(const Dag& dag, const Comm& comm) {
     }
     std::uint32_t port = 0xFFFFFFFFu;
     for (const Input& input : dag.inputs_of(dag.node(member))) {
-      if (input.port != port) contributed += dag.output_type(input.source).bytes();
+      if (input.port != port) contributed += planned_bytes(dag, input.source);
       port = input.port;
     }
   }
-  const Node& front = dag.node(comm.members.front());
   const std::int64_t devices =
       static_cast<std::int64_t>(dag.device_sets[front.devices].devices(dag.mesh));
   std::int64_t joined = 1;  // devices of one set that take part together
@@ -68,9 +74,9 @@ std::int64_t bytes_sent(const Dag& dag, const Comm& comm) {
   switch (traits(front.kind).comm_op) {
     case CommOp::none:
     case CommOp::offload:
-    case CommOp::fetch: break;
+    case CommOp::fetch:
     case CommOp::send:
-    case CommOp::recv: return contributed * devices;
+    case CommOp::recv: break;
     case CommOp::all_gather_v: return groups * joined * contributed * (members - 1);
     // Each of n devices sends (n - 1) / n of the bucket.
     case CommOp::reduce_scatter:

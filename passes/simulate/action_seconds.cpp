@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/dag/local_type.h"
 #include "passes/order/list_schedule.h"
 
 namespace piper::passes {
@@ -18,7 +19,7 @@ constexpr std::uint32_t kNone = Timeline::kNone;
 /// `fraction_of` is one device's fraction.
 double ActionSeconds::bytes_of(Port port) const {
   const Node& maker = dag_.node(port.node);
-  const double bytes = static_cast<double>(dag_.output_type(port).bytes());
+  const double bytes = static_cast<double>(planned_bytes(dag_, port));
   const bool state =
       copies_to_or_from_host(maker.kind) || dag_.is_optimizer_state(maker, port.index);
   return state || dag_.leaves_shard(maker) ? bytes / fraction_of(maker) : bytes;

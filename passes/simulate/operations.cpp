@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "ir/dag/local_type.h"
 #include "ir/dag/terms.h"
 #include "passes/order/list_schedule.h"
 #include "passes/order/orders_table.h"
@@ -338,7 +339,7 @@ class Simulation {
     std::int64_t bytes = 0;
     for (const NodeId member : graph_.members(unit)) {
       for (const Input& input : dag_.inputs_of(dag_.node(member)))
-        bytes += dag_.output_type(input.source).bytes();
+        bytes += planned_bytes(dag_, input.source);
     }
     return bytes;
   }

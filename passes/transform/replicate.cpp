@@ -53,9 +53,8 @@ class Replicator {
   void warn_of_repeated_work() const;
   AxisMask repeated_by(std::size_t node) const;
   LayoutId on(LayoutId layout, AxisMask axes) const;
-  void divide(tensor::Type& type, LayoutId layout) const;
-  void divide(Body& body, AxisMask cut) const;
-  void divide_bodies();
+  void lay_out(Body& body, AxisMask cut) const;
+  void lay_out_bodies();
   std::optional<std::vector<BucketRules>> bucket_rules();
   static directive::Reduce reduce_of(const Replicate& replicate);
   static bool sharded_alike(const Replicate& a, const Replicate& b);
@@ -126,6 +125,7 @@ bool Replicator::apply(const Replicate& replicate) {
 
 // ---- legality
 
+/// Every replica has at least one sample of each microbatch, and no operation needs several samples.
 bool Replicator::check_sharding(const Chunk& chunk, AxisMask cut) {
   std::int64_t parts = 1;
   std::string how;
@@ -143,7 +143,8 @@ bool Replicator::check_sharding(const Chunk& chunk, AxisMask cut) {
     loc = chosen_[static_cast<std::size_t>(&chunk - dag_.chunks.data()) * dag_.mesh.axes.size() + a]
               .directive->loc;
   }
-  if (!batch_divides(batch_of(dag_), parts, how, loc, sink_)) return false;
+  const Batch batch = batch_of(dag_);
+  if (batch.samples < parts && !batch_divides(batch, parts, how, loc, sink_)) return false;
   return samples_are_independent(dag_, chunk, "replicated", loc, sink_);
 }
 
@@ -360,31 +361,18 @@ LayoutId Replicator::on(LayoutId layout, AxisMask axes) const {
   return dag_.context->layouts.intern(std::move(kept));
 }
 
-/// Replaces extents by local ones, which are the same on all devices.
-void Replicator::divide(tensor::Type& type, LayoutId layout) const {
-  const std::vector<std::uint32_t> first(dag_.mesh.axes.size(), 0);  // all shards have one size
-  const Box box = box_of(type, dag_.context->layouts[layout], dag_.mesh, first);
-  for (std::size_t d = 0; d < box.size(); ++d) type.dims[d].extent = box[d].extent;
-}
-
-/// Gives the values of a body their layouts and local extents for these axes.
-void Replicator::divide(Body& body, AxisMask cut) const {
+/// Gives the values of a body their layouts on these axes.
+void Replicator::lay_out(Body& body, AxisMask cut) const {
   for (tensor::Value& value : body.graph.mutable_values()) {
-    if (value.layout.replicated()) continue;
-    value.layout = on(value.layout, cut);
-    divide(value.type, value.layout);
-  }
-  for (tensor::Node& node : body.graph.mutable_nodes()) {
-    if ((info(node.op).attributes & tensor::kShape) != 0)
-      divide(node.attrs.shape, body.graph.value(body.graph.result(node)).layout);
+    if (!value.layout.replicated()) value.layout = on(value.layout, cut);
   }
 }
 
-/// Bodies get local extents; a chunk on device sets with different sharding has several bodies.
-void Replicator::divide_bodies() {
+/// A chunk on device sets with different sharding has several bodies.
+void Replicator::lay_out_bodies() {
   std::map<std::pair<BodyId, AxisMask>, BodyId> variants;
   std::vector<bool> taken(dag_.bodies.size());
-  std::vector<std::pair<BodyId, AxisMask>> to_divide;
+  std::vector<std::pair<BodyId, AxisMask>> to_lay_out;
   const std::size_t bodies = dag_.bodies.size();
   std::vector<Body> added;
   struct Last {
@@ -417,13 +405,13 @@ void Replicator::divide_bodies() {
           added.back().name = dag_.context->symbol(name + ".no" + std::to_string(i));
       }
       taken[node.body.index()] = true;
-      to_divide.push_back({entry->second, cuts_[n]});
+      to_lay_out.push_back({entry->second, cuts_[n]});
     }
     known = {cuts_[n], entry->second};
     node.body = entry->second;
   }
   for (Body& body : added) dag_.bodies.push_back(std::move(body));
-  for (const auto& [body, cut] : to_divide) divide(dag_.bodies[body.index()], cut);
+  for (const auto& [body, cut] : to_lay_out) lay_out(dag_.bodies[body.index()], cut);
 }
 
 bool Replicator::run() {
@@ -439,7 +427,7 @@ bool Replicator::run() {
   if (!good) return false;
   if (!set_cuts() || !check_edges()) return false;
   warn_of_repeated_work();
-  divide_bodies();
+  lay_out_bodies();
   dag_.level = Level::placed;
   const std::optional<std::vector<BucketRules>> rules = bucket_rules();
   return rules && make_buckets(dag_, *rules, sink_);

@@ -1,5 +1,5 @@
 #pragma once
-// Replicate: layouts on the axes that devices have, and local extents.
+// Replicate: layouts on the axes that devices have.
 //
 // Layouts were derived with the bodies. Each device set has whole axes; on a whole axis that
 // `replicate` names for the region, the devices have different samples. On another whole axis they
@@ -7,7 +7,8 @@
 // inner region overrides an outer one axis by axis. The replicas of a node shard its samples
 // contiguously, in order of coordinates.
 //
-//   replicate model over dp     F.stage0.mb3 on cluster[pp: 0], %x: f32[batch: 4*]<dp: batch>   ->   %x: f32[batch: 2*]<dp: batch>: each of its devices runs half of mb3
+//   replicate model over dp     F.stage0.mb3 on cluster[pp: 0, dp: 1], %x: f32[batch: 4*]<dp: batch>   ->   %x: f32[batch: 4*]
+//                               F.stage0.mb3 on cluster[pp: 0]: the layout stays, and each of its devices runs half of mb3
 
 #include <cstdint>
 #include <optional>
@@ -19,8 +20,8 @@
 
 namespace piper::passes {
 
-/// Reaches level placed: layouts on the axes that devices have, local extents, owners and buckets
-/// of parameters. False after reporting.
+/// Reaches level placed: layouts on the axes that devices have, owners and buckets of parameters.
+/// False after reporting.
 bool replicate(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink);
 
 }  // namespace piper::passes

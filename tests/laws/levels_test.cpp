@@ -8,6 +8,7 @@
 
 #include "ir/dag/parse.h"
 #include "ir/dag/print.h"
+#include "ir/dag/local_type.h"
 #include "ir/dag/value_layout.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "tests/support/compile.h"
@@ -166,7 +167,7 @@ void expect_layouts(const dag::Dag& dag) {
       EXPECT_EQ(dag::layout_of(dag, input.source), body.graph.value(port.value).layout)
           << dag.name(dag::NodeId::at(n)) << " " << input.port;
       const Interval samples = dag::samples_of(dag, node, first);
-      for (const tensor::Dim& dim : body.graph.type(port.value).dims)
+      for (const tensor::Dim& dim : dag::local_type(dag, input.source, first).dims)
         EXPECT_TRUE(!dim.sampled || dim.extent == samples.extent);
     }
     for (std::uint32_t o = 0; o < body.outputs.size(); ++o) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "ir/dag/local_body.h"
 #include "passes/order/roles.h"
 #include "passes/plan/requirements.h"
 #include "passes/plan/staging.h"
@@ -16,13 +17,17 @@ namespace piper::test {
 namespace {
 
 const dag::Role& role_of(const dag::Dag& dag, std::uint64_t rank) {
-  std::vector<std::uint32_t> coordinates(dag.mesh.axes.size());
-  for (std::size_t axis = coordinates.size(); axis-- > 0; rank /= dag.mesh.axes[axis].size) {
-    coordinates[axis] = static_cast<std::uint32_t>(rank % dag.mesh.axes[axis].size);
-  }
+  const std::vector<std::uint32_t> coordinates = coordinates_of(dag.mesh, rank);
   std::vector<std::vector<std::int32_t>> at;
   for (const dag::Role& role : dag.plan->roles) at.push_back(role.at);
   return dag.plan->roles[passes::role_of_device(at, coordinates)];
+}
+
+/// Plans reserve the bytes of the largest boxes, and this device has those.
+bool has_largest_boxes(const dag::Dag& dag, std::uint64_t rank) {
+  const std::vector<Sharding> uneven = dag::uneven_shardings(dag);
+  return dag::local_extents(uneven, dag.mesh, coordinates_of(dag.mesh, rank)) ==
+         dag::local_extents(uneven, dag.mesh, coordinates_of(dag.mesh, 0));
 }
 
 /// One past the last planned byte that every step writes: workspace may stay partly unused.
@@ -50,7 +55,9 @@ TEST(Memory, TheArenaIsUsedToItsEndAndNotBeyond) {
       EXPECT_LE(role.live_bytes, role.arena_bytes);
       EXPECT_LE(touched, arena);
       // Buffers begin at multiples of 64, so their last line may be padding.
-      EXPECT_GT(touched, written_end(role) - 64);
+      if (has_largest_boxes(law.program.dag(), rank)) {
+        EXPECT_GT(touched, written_end(role) - 64);
+      }
       dense += written_end(role) == role.arena_bytes;
     }
   });

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,32 @@ TEST(Replicas, OnlyPlacesInTheBatchDependOnTheirNumber) {
     // The second microbatch begins where the first ends, and that is further on in a larger batch.
     EXPECT_NE(more.hashes, two.hashes);
     EXPECT_TRUE(more.without_places == two.without_places) << replicas << " replicas";
+  }
+}
+
+/// Five samples of each microbatch over three replicas are 2, 2 and 1: three roles per stage, with
+/// kernels of their own. The targets that count are also counted per replica.
+TEST(Replicas, MayHaveDifferentNumbersOfSamples) {
+  for (const std::uint32_t zero : {0u, 1u, 2u, 3u}) {
+    SCOPED_TRACE("zero " + std::to_string(zero));
+    Context context;
+    StrategyBuilder build(context, {{"pp", 2}, {"dp", 3}});
+    build.line(2, 2).one_f_one_b(2, 2).replicate({"dp"}, 256, {}, zero);
+    const tensor::Graph model = small_gpt(
+        context, {.layers = 2, .batch = 10, .seq = 3, .dim = 4, .tied = true, .ignore = -1});
+    LawProgram program(context, model, build.strategy());
+    LawProgram unsplit(context, model, one_device(context, build.strategy()));
+    ASSERT_TRUE(program && unsplit);
+    EXPECT_EQ(program.dag().plan->roles.size(), 6u);
+    std::set<std::string> bodies;
+    for (const backend::KernelBody& body : backend::make_programs(program.dag()).bodies)
+      bodies.insert(body.name);
+    // The first two replicas share a body. From `zero: 2` on, stages are divided at units.
+    EXPECT_EQ(bodies.contains("stage0.F.1"), zero < 2);
+    EXPECT_FALSE(bodies.contains("stage0.F.2"));
+    const LawRun run = program.run({});
+    EXPECT_EQ(first_bit_difference(run, program.run_sequential()), "");
+    EXPECT_EQ(first_difference(run, unsplit.run({}), 1e-10), "");
   }
 }
 

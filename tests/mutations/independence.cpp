@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/dag/local_type.h"
+
 namespace piper::test {
 
 namespace {
@@ -50,10 +52,10 @@ std::vector<Independence::Range> Independence::ranges(const dag::Role& role,
     if (i < inputs) {
       for (const dag::Input& input : dag_.inputs_of(node)) {
         if (input.port == i && input.source.node.valid())
-          bytes = dag_.output_type(input.source).bytes();
+          bytes = dag::planned_bytes(dag_, input.source);
       }
     } else if (i < inputs + node.num_outputs) {
-      bytes = dag_.output_type({action.node, i - inputs}).bytes();
+      bytes = dag::planned_bytes(dag_, {action.node, i - inputs});
     }
     result.push_back(
         {buffer.offset + operand.offset, buffer.offset + operand.offset + bytes, i >= inputs});

@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "ir/dag/local_type.h"
 #include "ir/dag/terms.h"
 
 namespace piper::test {
@@ -51,11 +52,11 @@ std::vector<Access> accesses_of(const Dag& dag, const Role& role, const Action& 
       add(dag.param_types[dag.bodies[node.body.index()].inputs[input.port].param.index()].bytes(),
           false, {});
     } else {
-      add(dag.output_type(input.source).bytes(), false, input.source);
+      add(planned_bytes(dag, input.source), false, input.source);
     }
   }
   for (std::uint32_t i = 0; i < node.num_outputs; ++i)
-    add(dag.output_type({action.node, i}).bytes(), true, {action.node, i});
+    add(planned_bytes(dag, {action.node, i}), true, {action.node, i});
   // Workspace, optimizer, scalars: the whole buffer.
   while (next < action.first_operand + action.num_operands) {
     const Buffer& buffer = role.buffers[role.operands[next].buffer.index()];
@@ -159,7 +160,7 @@ std::string check_role(const Dag& dag, const Role& role,
       const Operand& place = role.operands[operand++];
       if (input.cls == EdgeClass::param) continue;
       const std::int64_t begin = begin_of(role, place);
-      const Access read{begin, begin + dag.output_type(input.source).bytes(), false, {}};
+      const Access read{begin, begin + planned_bytes(dag, input.source), false, {}};
       std::vector<Port> makers;
       for_each_term(dag, input.source, [&](Port term) { makers.push_back(term); });
       std::size_t last = 0;

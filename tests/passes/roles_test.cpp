@@ -2,11 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "ir/dag/local_body.h"
 #include "tests/support/random_cases.h"
 
 namespace piper::passes {
 namespace {
 
+using dag::local_extents;
+using dag::uneven_shardings;
 using test::for_each_case;
 using test::Random;
 
@@ -22,6 +27,18 @@ struct Fixture {
   }
   DeviceSetId set(std::vector<std::int32_t> at) {
     return dag.device_sets.intern(DeviceSet{std::move(at)});
+  }
+  /// Adds a body whose samples these axes shard.
+  void shard(std::int64_t samples, std::initializer_list<const char*> axes) {
+    dag.level = dag::Level::placed;
+    dag::Body body{context.symbol("x"), tensor::Graph(context), {}, {}};
+    const Symbol batch = context.symbol("batch");
+    Layout layout;
+    for (const char* axis : axes) layout.add(context.symbol(axis), AxisLayout::sharded(batch));
+    const tensor::ValueId value =
+        body.graph.add_leaf({tensor::DType::f32, {{batch, samples, true}}}, context.symbol("x"));
+    body.graph.set_layout(value, context.layouts.intern(std::move(layout)));
+    dag.bodies.push_back(std::move(body));
   }
 };
 
@@ -56,7 +73,24 @@ TEST(roles, a_finer_set_refines_only_where_it_is) {
   EXPECT_EQ(fixture.context.text(roles.name(1)), "pp1.dp0");
 }
 
-TEST(roles, devices_of_one_role_lie_in_the_same_sets) {
+TEST(roles, larger_boxes_have_roles_of_their_own) {
+  Fixture fixture({{"pp", 2}, {"dp", 4}});
+  fixture.shard(9, {"dp"});
+  const DeviceSetId sets[] = {fixture.set({0, kWhole}), fixture.set({1, kWhole})};
+  const RoleTable roles(fixture.dag, sets);
+  ASSERT_EQ(roles.size(), 4u);
+  EXPECT_EQ(fixture.context.text(roles.name(0)), "pp0.dp0");  // 3 samples
+  EXPECT_EQ(fixture.context.text(roles.name(1)), "pp0");      // 2 each
+}
+
+TEST(roles, equal_boxes_need_none) {
+  Fixture fixture({{"pp", 2}, {"dp", 4}});
+  fixture.shard(8, {"dp"});
+  const DeviceSetId sets[] = {fixture.set({0, kWhole}), fixture.set({1, kWhole})};
+  EXPECT_EQ(RoleTable(fixture.dag, sets).size(), 2u);
+}
+
+TEST(roles, devices_of_one_role_lie_in_the_same_sets_and_have_equal_extents) {
   for_each_case(300, [](Random& random) {
     Fixture fixture({{"a", static_cast<std::uint32_t>(random.between(1, 4))},
                      {"b", static_cast<std::uint32_t>(random.between(1, 3))},
@@ -69,6 +103,11 @@ TEST(roles, devices_of_one_role_lie_in_the_same_sets) {
                                         : static_cast<std::int32_t>(random.below(axis.size)));
       sets.push_back(fixture.set(at));
     }
+    const auto samples = static_cast<std::int64_t>(random.between(12, 30));
+    if (random.chance(0.3)) fixture.shard(samples, {"a"});
+    if (random.chance(0.3)) fixture.shard(samples, {"b", "c"});
+    const std::vector<Sharding> uneven = uneven_shardings(fixture.dag);
+    std::map<std::size_t, std::vector<std::int64_t>> extents;
     const RoleTable roles(fixture.dag, sets);
     std::vector<std::vector<std::int32_t>> at;
     for (std::size_t role = 0; role < roles.size(); ++role) at.push_back(roles.at(role));
@@ -78,6 +117,8 @@ TEST(roles, devices_of_one_role_lie_in_the_same_sets) {
       const std::size_t role = role_of_device(at, coordinates);
       ASSERT_LT(role, roles.size());
       inhabited[role] = true;
+      const std::vector<std::int64_t> here = local_extents(uneven, fixture.dag.mesh, coordinates);
+      ASSERT_EQ(extents.try_emplace(role, here).first->second, here) << "rank " << rank;
       for (const DeviceSetId set : sets) {
         ASSERT_EQ(roles.in(set, role), fixture.dag.device_sets[set].contains_device(coordinates))
             << "rank " << rank;

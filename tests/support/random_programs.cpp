@@ -27,8 +27,10 @@ class ProgramMaker {
     ep_ = random_.chance(0.15) ? between(1, std::min(2u, options_.max_devices / (pp_ * dp_))) : 0;
     microbatches_ = between(1, 4);
     copies_ = random_.chance(0.25) ? 2 : 1;
+    // Replicas may have different numbers of samples.
+    const std::uint32_t replicas = dp_ * std::max(1u, ep_);
     const std::uint64_t batch =
-        std::uint64_t{copies_} * microbatches_ * dp_ * std::max(1u, ep_) * between(1, 2);
+        std::uint64_t{copies_} * microbatches_ * between(replicas, 2 * replicas);
     // How the work gets its regions: 0 stages, 1 stages that the model marks, 2 its own calls.
     const std::uint64_t cut = random_.chance(0.7) ? 0 : random_.between(1, 2);
     marked_ = cut == 1;

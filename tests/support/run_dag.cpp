@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "ir/dag/bucket_layout.h"
+#include "ir/dag/local_body.h"
 #include "ir/dag/value_layout.h"
 
 namespace piper::test {
@@ -148,7 +149,8 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
   std::vector<Array> result;
   switch (node.kind) {
     case NodeKind::chunk: {
-      const Body& body = dag_.bodies[node.body.index()];
+      const Body body =
+          local_body(dag_.bodies[node.body.index()], dag_.mesh, coordinates_of(dag_.mesh, rank));
       Evaluator evaluator(body.graph);
       for (std::uint32_t i = 0; i < body.inputs.size(); ++i) {
         Array value = body.inputs[i].kind == PortKind::param ? params_[body.inputs[i].param.index()]

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/layout/box.h"
+#include "ir/layout/local.h"
 
 namespace piper::test {
 namespace {
@@ -88,6 +89,27 @@ TEST(Boxes, FollowFromTypeLayoutAndDevice) {
             2);
   EXPECT_EQ(axes_of(all.table[all.of({{"tp", batch}, {"dp", batch}})], batch, all.mesh),
             (AxisList{1, 0}));
+}
+
+TEST(Boxes, GiveTheExtentsOfLocalTypes) {
+  Layouts all({{"dp", 3}, {"tp", 2}, {"cp", 2}});
+  const tensor::Type type{tensor::DType::f32,
+                          {{all.name("batch"), 7, true}, {all.name("dim"), 5, false}}};
+  const AxisLayout batch = AxisLayout::sharded(all.name("batch")),
+                   dim = AxisLayout::sharded(all.name("dim"));
+  for (const LayoutId layout :
+       {all.of({}), all.of({{"dp", batch}, {"tp", dim}, {"cp", AxisLayout::partial()}}),
+        all.of({{"dp", batch}, {"cp", batch}}), all.of({{"tp", dim}, {"dp", dim}})}) {
+    for (std::uint32_t r = 0; r < 12; ++r) {
+      const std::vector<std::uint32_t> at = coordinates_of(all.mesh, r);
+      const Box box = box_of(type, all.table[layout], all.mesh, at);
+      const tensor::Type part = local(type, all.table[layout], all.mesh, at);
+      for (std::size_t d = 0; d < box.size(); ++d) EXPECT_EQ(part.dims[d].extent, box[d].extent);
+    }
+  }
+  EXPECT_EQ(
+      sharding_axes(all.table[all.of({{"dp", batch}, {"cp", AxisLayout::partial()}})], all.mesh),
+      1);
 }
 
 TEST(Boxes, CoverTheValueOnceOverAllDevices) {

@@ -29,79 +29,79 @@ stream reduce.p1
 stream sum.p1.2
 stream reduce.p0
 stream gather.p0
-body @layer0.F(%x: data f64[batch: 2*, f: 4]<d: batch> input x,
+body @layer0.F(%x: data f64[batch: 4*, f: 4]<d: batch> input x,
     %layer.0.up: param f64[dim: 4, hidden: 8] param layer.0.up,
     %layer.0.down: param f64[hidden: 8, dim: 4] param layer.0.down)
-    -> (%layer.0.layer_norm: saved f64[batch: 2*, dim: 4]<d: batch>,
-    %layer.0.tanh: saved f64[batch: 2*, hidden: 8]<d: batch>,
-    %layer.0.rename.1.1: data f64[batch: 2*, f: 4]<d: batch>) {
-  %x = port f64[batch: 2*, f: 4]<d: batch>
+    -> (%layer.0.layer_norm: saved f64[batch: 4*, dim: 4]<d: batch>,
+    %layer.0.tanh: saved f64[batch: 4*, hidden: 8]<d: batch>,
+    %layer.0.rename.1.1: data f64[batch: 4*, f: 4]<d: batch>) {
+  %x = port f64[batch: 4*, f: 4]<d: batch>
   %layer.0.up = port f64[dim: 4, hidden: 8]
   %layer.0.down = port f64[hidden: 8, dim: 4]
-  %layer.0.rename = rename(%x) {dims: [f], dims2: [dim]} : f64[batch: 2*, dim: 4]<d: batch> @F
-  %layer.0.layer_norm = layer_norm(%layer.0.rename) {dims: [dim], scalar: 1e-05} : f64[batch: 2*, dim: 4]<d: batch> @F
-  %layer.0.contract = contract(%layer.0.layer_norm, %layer.0.up) {dims: [dim]} : f64[batch: 2*, hidden: 8]<d: batch> @F
-  %layer.0.tanh = tanh(%layer.0.contract) : f64[batch: 2*, hidden: 8]<d: batch> @F
-  %layer.0.contract.1 = contract(%layer.0.tanh, %layer.0.down) {dims: [hidden]} : f64[batch: 2*, dim: 4]<d: batch> @F
-  %layer.0.add = add(%layer.0.rename, %layer.0.contract.1) : f64[batch: 2*, dim: 4]<d: batch> @F
-  %layer.0.rename.1 = rename(%layer.0.add) {dims: [dim], dims2: [f]} : f64[batch: 2*, f: 4]<d: batch> @F
-  %layer.0.rename.1.1 = broadcast(%layer.0.rename.1) {shape: f64[batch: 2*, f: 4]} : f64[batch: 2*, f: 4]<d: batch> @F
+  %layer.0.rename = rename(%x) {dims: [f], dims2: [dim]} : f64[batch: 4*, dim: 4]<d: batch> @F
+  %layer.0.layer_norm = layer_norm(%layer.0.rename) {dims: [dim], scalar: 1e-05} : f64[batch: 4*, dim: 4]<d: batch> @F
+  %layer.0.contract = contract(%layer.0.layer_norm, %layer.0.up) {dims: [dim]} : f64[batch: 4*, hidden: 8]<d: batch> @F
+  %layer.0.tanh = tanh(%layer.0.contract) : f64[batch: 4*, hidden: 8]<d: batch> @F
+  %layer.0.contract.1 = contract(%layer.0.tanh, %layer.0.down) {dims: [hidden]} : f64[batch: 4*, dim: 4]<d: batch> @F
+  %layer.0.add = add(%layer.0.rename, %layer.0.contract.1) : f64[batch: 4*, dim: 4]<d: batch> @F
+  %layer.0.rename.1 = rename(%layer.0.add) {dims: [dim], dims2: [f]} : f64[batch: 4*, f: 4]<d: batch> @F
+  %layer.0.rename.1.1 = broadcast(%layer.0.rename.1) {shape: f64[batch: 4*, f: 4]} : f64[batch: 4*, f: 4]<d: batch> @F
 }
-body @layer0.B(%layer.0.layer_norm: saved f64[batch: 2*, dim: 4]<d: batch>,
-    %layer.0.tanh: saved f64[batch: 2*, hidden: 8]<d: batch>,
-    %d.layer.0.rename.1.rename: data f64[batch: 2*, f: 4]<d: batch>,
+body @layer0.B(%layer.0.layer_norm: saved f64[batch: 4*, dim: 4]<d: batch>,
+    %layer.0.tanh: saved f64[batch: 4*, hidden: 8]<d: batch>,
+    %d.layer.0.rename.1.rename: data f64[batch: 4*, f: 4]<d: batch>,
     %layer.0.down: param f64[hidden: 8, dim: 4] param layer.0.down)
     -> (%d.layer.0.up.contract: grad f64[dim: 4, hidden: 8]<d: +> param layer.0.up as layer.0.up,
     %d.layer.0.down.contract: grad f64[hidden: 8, dim: 4]<d: +> param layer.0.down as layer.0.down) {
-  %layer.0.layer_norm = port f64[batch: 2*, dim: 4]<d: batch>
-  %layer.0.tanh = port f64[batch: 2*, hidden: 8]<d: batch>
-  %d.layer.0.rename.1.rename = port f64[batch: 2*, f: 4]<d: batch>
+  %layer.0.layer_norm = port f64[batch: 4*, dim: 4]<d: batch>
+  %layer.0.tanh = port f64[batch: 4*, hidden: 8]<d: batch>
+  %d.layer.0.rename.1.rename = port f64[batch: 4*, f: 4]<d: batch>
   %layer.0.down = port f64[hidden: 8, dim: 4]
-  %d.layer.0.add.rename = rename(%d.layer.0.rename.1.rename) {dims: [f], dims2: [dim]} : f64[batch: 2*, dim: 4]<d: batch> @BI
-  %d.layer.0.tanh.contract = contract(%d.layer.0.add.rename, %layer.0.down) {dims: [dim]} : f64[batch: 2*, hidden: 8]<d: batch> @BI
+  %d.layer.0.add.rename = rename(%d.layer.0.rename.1.rename) {dims: [f], dims2: [dim]} : f64[batch: 4*, dim: 4]<d: batch> @BI
+  %d.layer.0.tanh.contract = contract(%d.layer.0.add.rename, %layer.0.down) {dims: [dim]} : f64[batch: 4*, hidden: 8]<d: batch> @BI
   %d.layer.0.down.contract = contract(%layer.0.tanh, %d.layer.0.add.rename) {dims: [batch]} : f64[hidden: 8, dim: 4]<d: +> @BW
-  %d.layer.0.contract.square = square(%layer.0.tanh) : f64[batch: 2*, hidden: 8]<d: batch> @BI
-  %d.layer.0.contract.neg = neg(%d.layer.0.contract.square) : f64[batch: 2*, hidden: 8]<d: batch> @BI
-  %d.layer.0.contract.offset = offset(%d.layer.0.contract.neg) {scalar: 1} : f64[batch: 2*, hidden: 8]<d: batch> @BI
-  %d.layer.0.contract.mul = mul(%d.layer.0.tanh.contract, %d.layer.0.contract.offset) : f64[batch: 2*, hidden: 8]<d: batch> @BI
+  %d.layer.0.contract.square = square(%layer.0.tanh) : f64[batch: 4*, hidden: 8]<d: batch> @BI
+  %d.layer.0.contract.neg = neg(%d.layer.0.contract.square) : f64[batch: 4*, hidden: 8]<d: batch> @BI
+  %d.layer.0.contract.offset = offset(%d.layer.0.contract.neg) {scalar: 1} : f64[batch: 4*, hidden: 8]<d: batch> @BI
+  %d.layer.0.contract.mul = mul(%d.layer.0.tanh.contract, %d.layer.0.contract.offset) : f64[batch: 4*, hidden: 8]<d: batch> @BI
   %d.layer.0.up.contract = contract(%layer.0.layer_norm, %d.layer.0.contract.mul) {dims: [batch]} : f64[dim: 4, hidden: 8]<d: +> @BW
 }
-body @score0.F(%y: data i64[batch: 2*]<d: batch> input y,
-    %layer.0.rename.1: data f64[batch: 2*, f: 4]<d: batch> as layer.0.rename.1.1,
+body @score0.F(%y: data i64[batch: 4*]<d: batch> input y,
+    %layer.0.rename.1: data f64[batch: 4*, f: 4]<d: batch> as layer.0.rename.1.1,
     %score.0.v: param f64[dim: 4, c: 3] param score.0.v)
-    -> (%score.0.rename.1: saved f64[batch: 2*, dim: 4]<d: batch>,
-    %score.0.contract: saved f64[batch: 2*, c: 3]<d: batch>,
+    -> (%score.0.rename.1: saved f64[batch: 4*, dim: 4]<d: batch>,
+    %score.0.contract: saved f64[batch: 4*, c: 3]<d: batch>,
     %sum: loss_sum f64[]<d: +> loss loss.0) {
-  %y = port i64[batch: 2*]<d: batch>
-  %layer.0.rename.1 = port f64[batch: 2*, f: 4]<d: batch>
+  %y = port i64[batch: 4*]<d: batch>
+  %layer.0.rename.1 = port f64[batch: 4*, f: 4]<d: batch>
   %score.0.v = port f64[dim: 4, c: 3]
-  %score.0.rename = rename(%layer.0.rename.1) {dims: [f], dims2: [dim]} : f64[batch: 2*, dim: 4]<d: batch> @F
-  %score.0.contract = contract(%score.0.rename, %score.0.v) {dims: [dim]} : f64[batch: 2*, c: 3]<d: batch> @F
-  %score.0.cross_entropy = cross_entropy(%score.0.contract, %y) {dims: [c], ignore: 1} : f64[batch: 2*]<d: batch> @F
+  %score.0.rename = rename(%layer.0.rename.1) {dims: [f], dims2: [dim]} : f64[batch: 4*, dim: 4]<d: batch> @F
+  %score.0.contract = contract(%score.0.rename, %score.0.v) {dims: [dim]} : f64[batch: 4*, c: 3]<d: batch> @F
+  %score.0.cross_entropy = cross_entropy(%score.0.contract, %y) {dims: [c], ignore: 1} : f64[batch: 4*]<d: batch> @F
   %sum = sum(%score.0.cross_entropy) {dims: [batch]} : f64[]<d: +> @F
-  %score.0.rename.1 = broadcast(%score.0.rename) {shape: f64[batch: 2*, dim: 4]} : f64[batch: 2*, dim: 4]<d: batch> @F
+  %score.0.rename.1 = broadcast(%score.0.rename) {shape: f64[batch: 4*, dim: 4]} : f64[batch: 4*, dim: 4]<d: batch> @F
 }
-body @score0.B(%y: data i64[batch: 2*]<d: batch> input y,
-    %score.0.rename: saved f64[batch: 2*, dim: 4]<d: batch> as score.0.rename.1,
-    %score.0.contract: saved f64[batch: 2*, c: 3]<d: batch>,
+body @score0.B(%y: data i64[batch: 4*]<d: batch> input y,
+    %score.0.rename: saved f64[batch: 4*, dim: 4]<d: batch> as score.0.rename.1,
+    %score.0.contract: saved f64[batch: 4*, c: 3]<d: batch>,
     %loss.0.count: count f64[] loss loss.0,
     %score.0.v: param f64[dim: 4, c: 3] param score.0.v)
-    -> (%d.layer.0.rename.1.rename.1: data f64[batch: 2*, f: 4]<d: batch> as d.layer.0.rename.1.rename,
+    -> (%d.layer.0.rename.1.rename.1: data f64[batch: 4*, f: 4]<d: batch> as d.layer.0.rename.1.rename,
     %d.score.0.v.contract: grad f64[dim: 4, c: 3]<d: +> param score.0.v as score.0.v) {
-  %y = port i64[batch: 2*]<d: batch>
-  %score.0.rename = port f64[batch: 2*, dim: 4]<d: batch>
-  %score.0.contract = port f64[batch: 2*, c: 3]<d: batch>
+  %y = port i64[batch: 4*]<d: batch>
+  %score.0.rename = port f64[batch: 4*, dim: 4]<d: batch>
+  %score.0.contract = port f64[batch: 4*, c: 3]<d: batch>
   %loss.0.count = port f64[]
   %score.0.v = port f64[dim: 4, c: 3]
   %d.score.0.cross_entropy.fill = fill() {scalar: 1, shape: f64[]} : f64[] @BI
   %d.score.0.cross_entropy.maximum = maximum(%loss.0.count, %d.score.0.cross_entropy.fill) : f64[] @BI
-  %d.score.0.cross_entropy.fill.1 = fill() {scalar: 1, shape: f64[batch: 2*]} : f64[batch: 2*]<d: batch> @BI
-  %d.score.0.cross_entropy.div = div(%d.score.0.cross_entropy.fill.1, %d.score.0.cross_entropy.maximum) : f64[batch: 2*]<d: batch> @BI
-  %d.score.0.contract.cross_entropy_grad = cross_entropy_grad(%score.0.contract, %y, %d.score.0.cross_entropy.div) {dims: [c], ignore: 1} : f64[batch: 2*, c: 3]<d: batch> @BI
-  %d.score.0.rename.contract = contract(%d.score.0.contract.cross_entropy_grad, %score.0.v) {dims: [c]} : f64[batch: 2*, dim: 4]<d: batch> @BI
+  %d.score.0.cross_entropy.fill.1 = fill() {scalar: 1, shape: f64[batch: 4*]} : f64[batch: 4*]<d: batch> @BI
+  %d.score.0.cross_entropy.div = div(%d.score.0.cross_entropy.fill.1, %d.score.0.cross_entropy.maximum) : f64[batch: 4*]<d: batch> @BI
+  %d.score.0.contract.cross_entropy_grad = cross_entropy_grad(%score.0.contract, %y, %d.score.0.cross_entropy.div) {dims: [c], ignore: 1} : f64[batch: 4*, c: 3]<d: batch> @BI
+  %d.score.0.rename.contract = contract(%d.score.0.contract.cross_entropy_grad, %score.0.v) {dims: [c]} : f64[batch: 4*, dim: 4]<d: batch> @BI
   %d.score.0.v.contract = contract(%score.0.rename, %d.score.0.contract.cross_entropy_grad) {dims: [batch]} : f64[dim: 4, c: 3]<d: +> @BW
-  %d.layer.0.rename.1.rename = rename(%d.score.0.rename.contract) {dims: [dim], dims2: [f]} : f64[batch: 2*, f: 4]<d: batch> @BI
-  %d.layer.0.rename.1.rename.1 = broadcast(%d.layer.0.rename.1.rename) {shape: f64[batch: 2*, f: 4]} : f64[batch: 2*, f: 4]<d: batch> @BI
+  %d.layer.0.rename.1.rename = rename(%d.score.0.rename.contract) {dims: [dim], dims2: [f]} : f64[batch: 4*, f: 4]<d: batch> @BI
+  %d.layer.0.rename.1.rename.1 = broadcast(%d.layer.0.rename.1.rename) {shape: f64[batch: 4*, f: 4]} : f64[batch: 4*, f: 4]<d: batch> @BI
 }
 graph {
   load.x.mb0.p1 = load x [mb: 0] on m[p: 1] <d: batch> stream compute

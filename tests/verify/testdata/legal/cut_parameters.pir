@@ -24,53 +24,53 @@ stream grad.pp1.to.pp0
 stream sum.pp0
 stream gather.pp0
 stream sum.pp1
-body @first0.F(%x: data f64[batch: 1*, dim: 3]<dp: batch, pod: batch> input x,
+body @first0.F(%x: data f64[batch: 4*, dim: 3]<dp: batch, pod: batch> input x,
     %w: param f64[dim: 3, out: 5] param w,
     %w2: param f64[out: 5, dim: 3] param w2)
-    -> (%contract: saved f64[batch: 1*, out: 5]<dp: batch, pod: batch>,
-    %contract.1: data f64[batch: 1*, dim: 3]<dp: batch, pod: batch>) {
-  %x = port f64[batch: 1*, dim: 3]<dp: batch, pod: batch>
+    -> (%contract: saved f64[batch: 4*, out: 5]<dp: batch, pod: batch>,
+    %contract.1: data f64[batch: 4*, dim: 3]<dp: batch, pod: batch>) {
+  %x = port f64[batch: 4*, dim: 3]<dp: batch, pod: batch>
   %w = port f64[dim: 3, out: 5]
   %w2 = port f64[out: 5, dim: 3]
-  %contract = contract(%x, %w) {dims: [dim]} : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @F #10
-  %contract.1 = contract(%contract, %w2) {dims: [out]} : f64[batch: 1*, dim: 3]<dp: batch, pod: batch> @F #14
+  %contract = contract(%x, %w) {dims: [dim]} : f64[batch: 4*, out: 5]<dp: batch, pod: batch> @F #10
+  %contract.1 = contract(%contract, %w2) {dims: [out]} : f64[batch: 4*, dim: 3]<dp: batch, pod: batch> @F #14
 }
-body @first0.B(%x: data f64[batch: 1*, dim: 3]<dp: batch, pod: batch> input x,
-    %contract: saved f64[batch: 1*, out: 5]<dp: batch, pod: batch>,
-    %d.contract.1.contract: data f64[batch: 1*, dim: 3]<dp: batch, pod: batch>,
+body @first0.B(%x: data f64[batch: 4*, dim: 3]<dp: batch, pod: batch> input x,
+    %contract: saved f64[batch: 4*, out: 5]<dp: batch, pod: batch>,
+    %d.contract.1.contract: data f64[batch: 4*, dim: 3]<dp: batch, pod: batch>,
     %w2: param f64[out: 5, dim: 3] param w2)
     -> (%d.w.contract.1: grad f64[dim: 3, out: 5]<dp: +, pod: +> param w as w,
     %d.w2.contract: grad f64[out: 5, dim: 3]<dp: +, pod: +> param w2 as w2) {
-  %x = port f64[batch: 1*, dim: 3]<dp: batch, pod: batch>
-  %contract = port f64[batch: 1*, out: 5]<dp: batch, pod: batch>
-  %d.contract.1.contract = port f64[batch: 1*, dim: 3]<dp: batch, pod: batch>
+  %x = port f64[batch: 4*, dim: 3]<dp: batch, pod: batch>
+  %contract = port f64[batch: 4*, out: 5]<dp: batch, pod: batch>
+  %d.contract.1.contract = port f64[batch: 4*, dim: 3]<dp: batch, pod: batch>
   %w2 = port f64[out: 5, dim: 3]
-  %d.contract.contract = contract(%d.contract.1.contract, %w2) {dims: [dim]} : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @BI #14
+  %d.contract.contract = contract(%d.contract.1.contract, %w2) {dims: [dim]} : f64[batch: 4*, out: 5]<dp: batch, pod: batch> @BI #14
   %d.w2.contract = contract(%contract, %d.contract.1.contract) {dims: [batch]} : f64[out: 5, dim: 3]<dp: +, pod: +> @BW #14
   %d.w.contract.1 = contract(%x, %d.contract.contract) {dims: [batch]} : f64[dim: 3, out: 5]<dp: +, pod: +> @BW #10
 }
-body @second0.F(%contract.1: data f64[batch: 1*, dim: 3]<dp: batch, pod: batch>,
+body @second0.F(%contract.1: data f64[batch: 4*, dim: 3]<dp: batch, pod: batch>,
     %w: param f64[dim: 3, out: 5] param w)
-    -> (%contract.2: saved f64[batch: 1*, out: 5]<dp: batch, pod: batch>,
+    -> (%contract.2: saved f64[batch: 4*, out: 5]<dp: batch, pod: batch>,
     %sum: loss_sum f64[]<dp: +, pod: +> loss loss.0) {
-  %contract.1 = port f64[batch: 1*, dim: 3]<dp: batch, pod: batch>
+  %contract.1 = port f64[batch: 4*, dim: 3]<dp: batch, pod: batch>
   %w = port f64[dim: 3, out: 5]
-  %contract.2 = contract(%contract.1, %w) {dims: [dim]} : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @F #11
-  %square = square(%contract.2) : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @F #15
+  %contract.2 = contract(%contract.1, %w) {dims: [dim]} : f64[batch: 4*, out: 5]<dp: batch, pod: batch> @F #11
+  %square = square(%contract.2) : f64[batch: 4*, out: 5]<dp: batch, pod: batch> @F #15
   %sum = sum(%square) {dims: [batch, out]} : f64[]<dp: +, pod: +> @F #9
 }
-body @second0.B(%contract.1: saved f64[batch: 1*, dim: 3]<dp: batch, pod: batch>,
-    %contract.2: saved f64[batch: 1*, out: 5]<dp: batch, pod: batch>,
+body @second0.B(%contract.1: saved f64[batch: 4*, dim: 3]<dp: batch, pod: batch>,
+    %contract.2: saved f64[batch: 4*, out: 5]<dp: batch, pod: batch>,
     %w: param f64[dim: 3, out: 5] param w)
-    -> (%d.contract.1.contract: data f64[batch: 1*, dim: 3]<dp: batch, pod: batch>,
+    -> (%d.contract.1.contract: data f64[batch: 4*, dim: 3]<dp: batch, pod: batch>,
     %d.w.contract: grad f64[dim: 3, out: 5]<dp: +, pod: +> param w as w) {
-  %contract.1 = port f64[batch: 1*, dim: 3]<dp: batch, pod: batch>
-  %contract.2 = port f64[batch: 1*, out: 5]<dp: batch, pod: batch>
+  %contract.1 = port f64[batch: 4*, dim: 3]<dp: batch, pod: batch>
+  %contract.2 = port f64[batch: 4*, out: 5]<dp: batch, pod: batch>
   %w = port f64[dim: 3, out: 5]
-  %d.square.fill = fill() {scalar: 0.025, shape: f64[batch: 1*, out: 5]} : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @BI #9
-  %d.contract.2.scale = scale(%d.square.fill) {scalar: 2} : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @BI #15
-  %d.contract.2.mul = mul(%d.contract.2.scale, %contract.2) : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @BI #15
-  %d.contract.1.contract = contract(%d.contract.2.mul, %w) {dims: [out]} : f64[batch: 1*, dim: 3]<dp: batch, pod: batch> @BI #11
+  %d.square.fill = fill() {scalar: 0.025, shape: f64[batch: 4*, out: 5]} : f64[batch: 4*, out: 5]<dp: batch, pod: batch> @BI #9
+  %d.contract.2.scale = scale(%d.square.fill) {scalar: 2} : f64[batch: 4*, out: 5]<dp: batch, pod: batch> @BI #15
+  %d.contract.2.mul = mul(%d.contract.2.scale, %contract.2) : f64[batch: 4*, out: 5]<dp: batch, pod: batch> @BI #15
+  %d.contract.1.contract = contract(%d.contract.2.mul, %w) {dims: [out]} : f64[batch: 4*, dim: 3]<dp: batch, pod: batch> @BI #11
   %d.w.contract = contract(%contract.1, %d.contract.2.mul) {dims: [batch]} : f64[dim: 3, out: 5]<dp: +, pod: +> @BW #11
 }
 graph {

@@ -20,71 +20,71 @@ chunk stage1.last0 of stage[1].last[0] F @stage1.last0.F BI @stage1.last0.BI BW 
 chunk stage1 of stage[1] F @stage1.F BI @stage1.BI BW @stage1.BW
 bucket stage0.first0.0 (first.0.w) on c[p: 0] unreduced <d: +>
 bucket stage1.last0.0 (last.0.gain) on c[p: 1] parameters <d: flat> by unit
-body @stage0.first0.F(%x: data f32[batch: 2*, dim: 4]<d: batch> input x,
+body @stage0.first0.F(%x: data f32[batch: 4*, dim: 4]<d: batch> input x,
     %first.0.w: param f32[dim: 4, e: 4] param first.0.w)
-    -> (%first.0.contract: saved f32[batch: 2*, e: 4]<d: batch>,
-    %first.0.gelu: data f32[batch: 2*, e: 4]<d: batch>) {
-  %x = port f32[batch: 2*, dim: 4]<d: batch>
+    -> (%first.0.contract: saved f32[batch: 4*, e: 4]<d: batch>,
+    %first.0.gelu: data f32[batch: 4*, e: 4]<d: batch>) {
+  %x = port f32[batch: 4*, dim: 4]<d: batch>
   %first.0.w = port f32[dim: 4, e: 4]
-  %first.0.contract = contract(%x, %first.0.w) {dims: [dim]} : f32[batch: 2*, e: 4]<d: batch> @F
-  %first.0.gelu = gelu(%first.0.contract) : f32[batch: 2*, e: 4]<d: batch> @F
+  %first.0.contract = contract(%x, %first.0.w) {dims: [dim]} : f32[batch: 4*, e: 4]<d: batch> @F
+  %first.0.gelu = gelu(%first.0.contract) : f32[batch: 4*, e: 4]<d: batch> @F
 }
-body @stage0.first0.BI(%first.0.contract: saved f32[batch: 2*, e: 4]<d: batch>,
-    %d.first.0.gelu.mul: data f32[batch: 2*, e: 4]<d: batch>)
-    -> (%d.first.0.contract.gelu_grad: saved f32[batch: 2*, e: 4]<d: batch>) {
-  %first.0.contract = port f32[batch: 2*, e: 4]<d: batch>
-  %d.first.0.gelu.mul = port f32[batch: 2*, e: 4]<d: batch>
-  %d.first.0.contract.gelu_grad = gelu_grad(%first.0.contract, %d.first.0.gelu.mul) : f32[batch: 2*, e: 4]<d: batch> @BI
+body @stage0.first0.BI(%first.0.contract: saved f32[batch: 4*, e: 4]<d: batch>,
+    %d.first.0.gelu.mul: data f32[batch: 4*, e: 4]<d: batch>)
+    -> (%d.first.0.contract.gelu_grad: saved f32[batch: 4*, e: 4]<d: batch>) {
+  %first.0.contract = port f32[batch: 4*, e: 4]<d: batch>
+  %d.first.0.gelu.mul = port f32[batch: 4*, e: 4]<d: batch>
+  %d.first.0.contract.gelu_grad = gelu_grad(%first.0.contract, %d.first.0.gelu.mul) : f32[batch: 4*, e: 4]<d: batch> @BI
 }
-body @stage0.first0.BW(%x: data f32[batch: 2*, dim: 4]<d: batch> input x,
-    %d.first.0.contract.gelu_grad: saved f32[batch: 2*, e: 4]<d: batch>)
+body @stage0.first0.BW(%x: data f32[batch: 4*, dim: 4]<d: batch> input x,
+    %d.first.0.contract.gelu_grad: saved f32[batch: 4*, e: 4]<d: batch>)
     -> (%d.first.0.w.contract: grad f32[dim: 4, e: 4]<d: +> param first.0.w as first.0.w) {
-  %x = port f32[batch: 2*, dim: 4]<d: batch>
-  %d.first.0.contract.gelu_grad = port f32[batch: 2*, e: 4]<d: batch>
+  %x = port f32[batch: 4*, dim: 4]<d: batch>
+  %d.first.0.contract.gelu_grad = port f32[batch: 4*, e: 4]<d: batch>
   %d.first.0.w.contract = contract(%x, %d.first.0.contract.gelu_grad) {dims: [batch]} : f32[dim: 4, e: 4]<d: +> @BW
 }
-body @stage1.last0.F(%first.0.gelu: data f32[batch: 2*, e: 4]<d: batch>,
+body @stage1.last0.F(%first.0.gelu: data f32[batch: 4*, e: 4]<d: batch>,
     %last.0.gain: param f32[e: 4] param last.0.gain)
-    -> (%last.0.mul: saved f32[batch: 2*, e: 4]<d: batch>,
-    %last.0.gelu: data f32[batch: 2*, e: 4]<d: batch>) {
-  %first.0.gelu = port f32[batch: 2*, e: 4]<d: batch>
+    -> (%last.0.mul: saved f32[batch: 4*, e: 4]<d: batch>,
+    %last.0.gelu: data f32[batch: 4*, e: 4]<d: batch>) {
+  %first.0.gelu = port f32[batch: 4*, e: 4]<d: batch>
   %last.0.gain = port f32[e: 4]
-  %last.0.mul = mul(%first.0.gelu, %last.0.gain) : f32[batch: 2*, e: 4]<d: batch> @F
-  %last.0.gelu = gelu(%last.0.mul) : f32[batch: 2*, e: 4]<d: batch> @F
+  %last.0.mul = mul(%first.0.gelu, %last.0.gain) : f32[batch: 4*, e: 4]<d: batch> @F
+  %last.0.gelu = gelu(%last.0.mul) : f32[batch: 4*, e: 4]<d: batch> @F
 }
-body @stage1.last0.BI(%last.0.mul: saved f32[batch: 2*, e: 4]<d: batch>,
-    %d.last.0.gelu.add: data f32[batch: 2*, e: 4]<d: batch>,
+body @stage1.last0.BI(%last.0.mul: saved f32[batch: 4*, e: 4]<d: batch>,
+    %d.last.0.gelu.add: data f32[batch: 4*, e: 4]<d: batch>,
     %last.0.gain: param f32[e: 4] param last.0.gain)
-    -> (%d.first.0.gelu.mul: data f32[batch: 2*, e: 4]<d: batch>) {
-  %last.0.mul = port f32[batch: 2*, e: 4]<d: batch>
-  %d.last.0.gelu.add = port f32[batch: 2*, e: 4]<d: batch>
+    -> (%d.first.0.gelu.mul: data f32[batch: 4*, e: 4]<d: batch>) {
+  %last.0.mul = port f32[batch: 4*, e: 4]<d: batch>
+  %d.last.0.gelu.add = port f32[batch: 4*, e: 4]<d: batch>
   %last.0.gain = port f32[e: 4]
-  %d.last.0.mul.gelu_grad = gelu_grad(%last.0.mul, %d.last.0.gelu.add) : f32[batch: 2*, e: 4]<d: batch> @BI
-  %d.first.0.gelu.mul = mul(%d.last.0.mul.gelu_grad, %last.0.gain) : f32[batch: 2*, e: 4]<d: batch> @BI
+  %d.last.0.mul.gelu_grad = gelu_grad(%last.0.mul, %d.last.0.gelu.add) : f32[batch: 4*, e: 4]<d: batch> @BI
+  %d.first.0.gelu.mul = mul(%d.last.0.mul.gelu_grad, %last.0.gain) : f32[batch: 4*, e: 4]<d: batch> @BI
 }
 body @stage1.last0.BW()
     -> ()
-body @stage1.F(%y: data f32[batch: 2*, e: 4]<d: batch> input y,
-    %last.0.gelu: data f32[batch: 2*, e: 4]<d: batch>)
-    -> (%sub: saved f32[batch: 2*, e: 4]<d: batch>,
-    %sub.1: saved f32[batch: 2*, e: 4]<d: batch>,
+body @stage1.F(%y: data f32[batch: 4*, e: 4]<d: batch> input y,
+    %last.0.gelu: data f32[batch: 4*, e: 4]<d: batch>)
+    -> (%sub: saved f32[batch: 4*, e: 4]<d: batch>,
+    %sub.1: saved f32[batch: 4*, e: 4]<d: batch>,
     %sum: loss_sum f32[]<d: +> loss loss.0) {
-  %y = port f32[batch: 2*, e: 4]<d: batch>
-  %last.0.gelu = port f32[batch: 2*, e: 4]<d: batch>
-  %sub = sub(%last.0.gelu, %y) : f32[batch: 2*, e: 4]<d: batch> @F
-  %sub.1 = sub(%last.0.gelu, %y) : f32[batch: 2*, e: 4]<d: batch> @F
-  %mul = mul(%sub, %sub.1) : f32[batch: 2*, e: 4]<d: batch> @F
+  %y = port f32[batch: 4*, e: 4]<d: batch>
+  %last.0.gelu = port f32[batch: 4*, e: 4]<d: batch>
+  %sub = sub(%last.0.gelu, %y) : f32[batch: 4*, e: 4]<d: batch> @F
+  %sub.1 = sub(%last.0.gelu, %y) : f32[batch: 4*, e: 4]<d: batch> @F
+  %mul = mul(%sub, %sub.1) : f32[batch: 4*, e: 4]<d: batch> @F
   %sum = sum(%mul) {dims: [batch, e]} : f32[]<d: +> @F
 }
-body @stage1.BI(%sub: saved f32[batch: 2*, e: 4]<d: batch>,
-    %sub.1: saved f32[batch: 2*, e: 4]<d: batch>)
-    -> (%d.last.0.gelu.add: data f32[batch: 2*, e: 4]<d: batch>) {
-  %sub = port f32[batch: 2*, e: 4]<d: batch>
-  %sub.1 = port f32[batch: 2*, e: 4]<d: batch>
-  %d.mul.fill = fill() {scalar: 0.03125, shape: f32[batch: 2*, e: 4]} : f32[batch: 2*, e: 4]<d: batch> @BI
-  %d.sub.mul = mul(%d.mul.fill, %sub.1) : f32[batch: 2*, e: 4]<d: batch> @BI
-  %d.sub.1.mul = mul(%d.mul.fill, %sub) : f32[batch: 2*, e: 4]<d: batch> @BI
-  %d.last.0.gelu.add = add(%d.sub.1.mul, %d.sub.mul) : f32[batch: 2*, e: 4]<d: batch> @BI
+body @stage1.BI(%sub: saved f32[batch: 4*, e: 4]<d: batch>,
+    %sub.1: saved f32[batch: 4*, e: 4]<d: batch>)
+    -> (%d.last.0.gelu.add: data f32[batch: 4*, e: 4]<d: batch>) {
+  %sub = port f32[batch: 4*, e: 4]<d: batch>
+  %sub.1 = port f32[batch: 4*, e: 4]<d: batch>
+  %d.mul.fill = fill() {scalar: 0.03125, shape: f32[batch: 4*, e: 4]} : f32[batch: 4*, e: 4]<d: batch> @BI
+  %d.sub.mul = mul(%d.mul.fill, %sub.1) : f32[batch: 4*, e: 4]<d: batch> @BI
+  %d.sub.1.mul = mul(%d.mul.fill, %sub) : f32[batch: 4*, e: 4]<d: batch> @BI
+  %d.last.0.gelu.add = add(%d.sub.1.mul, %d.sub.mul) : f32[batch: 4*, e: 4]<d: batch> @BI
 }
 body @stage1.BW()
     -> ()

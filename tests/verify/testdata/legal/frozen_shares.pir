@@ -25,71 +25,71 @@ stream compute
 stream reduce.grid
 stream sum.grid
 stream gather.grid
-body @first0.F(%x: data f32[batch: 2*, dim: 5]<dp: batch> input x,
+body @first0.F(%x: data f32[batch: 4*, dim: 5]<dp: batch> input x,
     %first.0.w: param f32[dim: 5, e: 5] param first.0.w)
-    -> (%first.0.rename.1: data f32[batch: 2*, dim: 5]<dp: batch>) {
-  %x = port f32[batch: 2*, dim: 5]<dp: batch>
+    -> (%first.0.rename.1: data f32[batch: 4*, dim: 5]<dp: batch>) {
+  %x = port f32[batch: 4*, dim: 5]<dp: batch>
   %first.0.w = port f32[dim: 5, e: 5]
-  %first.0.contract = contract(%x, %first.0.w) {dims: [dim]} : f32[batch: 2*, e: 5]<dp: batch> @F #11
-  %first.0.rename = rename(%first.0.contract) {dims: [e], dims2: [dim]} : f32[batch: 2*, dim: 5]<dp: batch> @F #15
-  %first.0.rename.1 = broadcast(%first.0.rename) {shape: f32[batch: 2*, dim: 5]} : f32[batch: 2*, dim: 5]<dp: batch> @F
+  %first.0.contract = contract(%x, %first.0.w) {dims: [dim]} : f32[batch: 4*, e: 5]<dp: batch> @F #11
+  %first.0.rename = rename(%first.0.contract) {dims: [e], dims2: [dim]} : f32[batch: 4*, dim: 5]<dp: batch> @F #15
+  %first.0.rename.1 = broadcast(%first.0.rename) {shape: f32[batch: 4*, dim: 5]} : f32[batch: 4*, dim: 5]<dp: batch> @F
 }
-body @first0.B(%x: data f32[batch: 2*, dim: 5]<dp: batch> input x,
-    %d.first.0.rename.contract: data f32[batch: 2*, dim: 5]<dp: batch>)
+body @first0.B(%x: data f32[batch: 4*, dim: 5]<dp: batch> input x,
+    %d.first.0.rename.contract: data f32[batch: 4*, dim: 5]<dp: batch>)
     -> (%d.first.0.w.contract: grad f32[dim: 5, e: 5]<dp: +> param first.0.w as first.0.w) {
-  %x = port f32[batch: 2*, dim: 5]<dp: batch>
-  %d.first.0.rename.contract = port f32[batch: 2*, dim: 5]<dp: batch>
-  %d.first.0.contract.rename = rename(%d.first.0.rename.contract) {dims: [dim], dims2: [e]} : f32[batch: 2*, e: 5]<dp: batch> @BI #15
+  %x = port f32[batch: 4*, dim: 5]<dp: batch>
+  %d.first.0.rename.contract = port f32[batch: 4*, dim: 5]<dp: batch>
+  %d.first.0.contract.rename = rename(%d.first.0.rename.contract) {dims: [dim], dims2: [e]} : f32[batch: 4*, e: 5]<dp: batch> @BI #15
   %d.first.0.w.contract = contract(%x, %d.first.0.contract.rename) {dims: [batch]} : f32[dim: 5, e: 5]<dp: +> @BW #11
 }
-body @middle0.F(%first.0.rename: data f32[batch: 2*, dim: 5]<dp: batch> as first.0.rename.1,
+body @middle0.F(%first.0.rename: data f32[batch: 4*, dim: 5]<dp: batch> as first.0.rename.1,
     %middle.0.w: param f32[dim: 5, e: 5] param middle.0.w)
-    -> (%middle.0.rename.1: data f32[batch: 2*, dim: 5]<dp: batch>) {
-  %first.0.rename = port f32[batch: 2*, dim: 5]<dp: batch>
+    -> (%middle.0.rename.1: data f32[batch: 4*, dim: 5]<dp: batch>) {
+  %first.0.rename = port f32[batch: 4*, dim: 5]<dp: batch>
   %middle.0.w = port f32[dim: 5, e: 5]
-  %middle.0.contract = contract(%first.0.rename, %middle.0.w) {dims: [dim]} : f32[batch: 2*, e: 5]<dp: batch> @F #12
-  %middle.0.rename = rename(%middle.0.contract) {dims: [e], dims2: [dim]} : f32[batch: 2*, dim: 5]<dp: batch> @F #16
-  %middle.0.rename.1 = broadcast(%middle.0.rename) {shape: f32[batch: 2*, dim: 5]} : f32[batch: 2*, dim: 5]<dp: batch> @F
+  %middle.0.contract = contract(%first.0.rename, %middle.0.w) {dims: [dim]} : f32[batch: 4*, e: 5]<dp: batch> @F #12
+  %middle.0.rename = rename(%middle.0.contract) {dims: [e], dims2: [dim]} : f32[batch: 4*, dim: 5]<dp: batch> @F #16
+  %middle.0.rename.1 = broadcast(%middle.0.rename) {shape: f32[batch: 4*, dim: 5]} : f32[batch: 4*, dim: 5]<dp: batch> @F
 }
-body @middle0.B(%d.middle.0.rename.mul: data f32[batch: 2*, dim: 5]<dp: batch>,
+body @middle0.B(%d.middle.0.rename.mul: data f32[batch: 4*, dim: 5]<dp: batch>,
     %middle.0.w: param f32[dim: 5, e: 5] param middle.0.w)
-    -> (%d.first.0.rename.contract: data f32[batch: 2*, dim: 5]<dp: batch>) {
-  %d.middle.0.rename.mul = port f32[batch: 2*, dim: 5]<dp: batch>
+    -> (%d.first.0.rename.contract: data f32[batch: 4*, dim: 5]<dp: batch>) {
+  %d.middle.0.rename.mul = port f32[batch: 4*, dim: 5]<dp: batch>
   %middle.0.w = port f32[dim: 5, e: 5]
-  %d.middle.0.contract.rename = rename(%d.middle.0.rename.mul) {dims: [dim], dims2: [e]} : f32[batch: 2*, e: 5]<dp: batch> @BI #16
-  %d.first.0.rename.contract = contract(%d.middle.0.contract.rename, %middle.0.w) {dims: [e]} : f32[batch: 2*, dim: 5]<dp: batch> @BI #12
+  %d.middle.0.contract.rename = rename(%d.middle.0.rename.mul) {dims: [dim], dims2: [e]} : f32[batch: 4*, e: 5]<dp: batch> @BI #16
+  %d.first.0.rename.contract = contract(%d.middle.0.contract.rename, %middle.0.w) {dims: [e]} : f32[batch: 4*, dim: 5]<dp: batch> @BI #12
 }
-body @last0.F(%middle.0.rename: data f32[batch: 2*, dim: 5]<dp: batch> as middle.0.rename.1,
+body @last0.F(%middle.0.rename: data f32[batch: 4*, dim: 5]<dp: batch> as middle.0.rename.1,
     %last.0.gain: param f32[dim: 5] param last.0.gain)
-    -> (%last.0.mul: data f32[batch: 2*, dim: 5]<dp: batch>) {
-  %middle.0.rename = port f32[batch: 2*, dim: 5]<dp: batch>
+    -> (%last.0.mul: data f32[batch: 4*, dim: 5]<dp: batch>) {
+  %middle.0.rename = port f32[batch: 4*, dim: 5]<dp: batch>
   %last.0.gain = port f32[dim: 5]
-  %last.0.mul = mul(%middle.0.rename, %last.0.gain) : f32[batch: 2*, dim: 5]<dp: batch> @F #13
+  %last.0.mul = mul(%middle.0.rename, %last.0.gain) : f32[batch: 4*, dim: 5]<dp: batch> @F #13
 }
-body @last0.B(%middle.0.rename: saved f32[batch: 2*, dim: 5]<dp: batch> as middle.0.rename.1,
-    %d.last.0.mul.mul: data f32[batch: 2*, dim: 5]<dp: batch>,
+body @last0.B(%middle.0.rename: saved f32[batch: 4*, dim: 5]<dp: batch> as middle.0.rename.1,
+    %d.last.0.mul.mul: data f32[batch: 4*, dim: 5]<dp: batch>,
     %last.0.gain: param f32[dim: 5] param last.0.gain)
-    -> (%d.middle.0.rename.mul: data f32[batch: 2*, dim: 5]<dp: batch>,
+    -> (%d.middle.0.rename.mul: data f32[batch: 4*, dim: 5]<dp: batch>,
     %d.last.0.gain.sum: grad f32[dim: 5]<dp: +> param last.0.gain as last.0.gain) {
-  %middle.0.rename = port f32[batch: 2*, dim: 5]<dp: batch>
-  %d.last.0.mul.mul = port f32[batch: 2*, dim: 5]<dp: batch>
+  %middle.0.rename = port f32[batch: 4*, dim: 5]<dp: batch>
+  %d.last.0.mul.mul = port f32[batch: 4*, dim: 5]<dp: batch>
   %last.0.gain = port f32[dim: 5]
-  %d.middle.0.rename.mul = mul(%d.last.0.mul.mul, %last.0.gain) : f32[batch: 2*, dim: 5]<dp: batch> @BI #13
-  %d.last.0.gain.mul = mul(%d.last.0.mul.mul, %middle.0.rename) : f32[batch: 2*, dim: 5]<dp: batch> @BW #13
+  %d.middle.0.rename.mul = mul(%d.last.0.mul.mul, %last.0.gain) : f32[batch: 4*, dim: 5]<dp: batch> @BI #13
+  %d.last.0.gain.mul = mul(%d.last.0.mul.mul, %middle.0.rename) : f32[batch: 4*, dim: 5]<dp: batch> @BW #13
   %d.last.0.gain.sum = sum(%d.last.0.gain.mul) {dims: [batch]} : f32[dim: 5]<dp: +> @BW #13
 }
-body @model.F(%last.0.mul: data f32[batch: 2*, dim: 5]<dp: batch>)
+body @model.F(%last.0.mul: data f32[batch: 4*, dim: 5]<dp: batch>)
     -> (%sum: loss_sum f32[]<dp: +> loss loss.0) {
-  %last.0.mul = port f32[batch: 2*, dim: 5]<dp: batch>
-  %square = square(%last.0.mul) : f32[batch: 2*, dim: 5]<dp: batch> @F #14
+  %last.0.mul = port f32[batch: 4*, dim: 5]<dp: batch>
+  %square = square(%last.0.mul) : f32[batch: 4*, dim: 5]<dp: batch> @F #14
   %sum = sum(%square) {dims: [batch, dim]} : f32[]<dp: +> @F #10
 }
-body @model.B(%last.0.mul: saved f32[batch: 2*, dim: 5]<dp: batch>)
-    -> (%d.last.0.mul.mul: data f32[batch: 2*, dim: 5]<dp: batch>) {
-  %last.0.mul = port f32[batch: 2*, dim: 5]<dp: batch>
-  %d.square.fill = fill() {scalar: 0.025, shape: f32[batch: 2*, dim: 5]} : f32[batch: 2*, dim: 5]<dp: batch> @BI #10
-  %d.last.0.mul.scale = scale(%d.square.fill) {scalar: 2} : f32[batch: 2*, dim: 5]<dp: batch> @BI #14
-  %d.last.0.mul.mul = mul(%d.last.0.mul.scale, %last.0.mul) : f32[batch: 2*, dim: 5]<dp: batch> @BI #14
+body @model.B(%last.0.mul: saved f32[batch: 4*, dim: 5]<dp: batch>)
+    -> (%d.last.0.mul.mul: data f32[batch: 4*, dim: 5]<dp: batch>) {
+  %last.0.mul = port f32[batch: 4*, dim: 5]<dp: batch>
+  %d.square.fill = fill() {scalar: 0.025, shape: f32[batch: 4*, dim: 5]} : f32[batch: 4*, dim: 5]<dp: batch> @BI #10
+  %d.last.0.mul.scale = scale(%d.square.fill) {scalar: 2} : f32[batch: 4*, dim: 5]<dp: batch> @BI #14
+  %d.last.0.mul.mul = mul(%d.last.0.mul.scale, %last.0.mul) : f32[batch: 4*, dim: 5]<dp: batch> @BI #14
 }
 graph {
   all_gather.first0.0.F.first0.mb0 = all_gather bucket first0.0 F first0 [mb: 0] (param update.first0.0) over dp on grid[] stream gather.grid #6

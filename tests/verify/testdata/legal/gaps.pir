@@ -21,50 +21,50 @@ stream compute
 stream reduce.m
 stream sum.m
 stream gather.m
-body @model.F(%x: data bf16[batch: 2*, dim: 3]<dp: batch> input x,
-    %y: data bf16[batch: 2*, dim: 3]<dp: batch> input y,
+body @model.F(%x: data bf16[batch: 4*, dim: 3]<dp: batch> input x,
+    %y: data bf16[batch: 4*, dim: 3]<dp: batch> input y,
     %a: param bf16[dim: 3] param a,
     %b: param bf16[dim: 3] param b,
     %c: param bf16[dim: 3] param c)
-    -> (%tanh: saved bf16[batch: 2*, dim: 3]<dp: batch>,
-    %sub: saved bf16[batch: 2*, dim: 3]<dp: batch>,
+    -> (%tanh: saved bf16[batch: 4*, dim: 3]<dp: batch>,
+    %sub: saved bf16[batch: 4*, dim: 3]<dp: batch>,
     %sum: loss_sum f32[]<dp: +> loss loss.0) {
-  %x = port bf16[batch: 2*, dim: 3]<dp: batch>
-  %y = port bf16[batch: 2*, dim: 3]<dp: batch>
+  %x = port bf16[batch: 4*, dim: 3]<dp: batch>
+  %y = port bf16[batch: 4*, dim: 3]<dp: batch>
   %a = port bf16[dim: 3]
   %b = port bf16[dim: 3]
   %c = port bf16[dim: 3]
-  %mul = mul(%x, %a) : bf16[batch: 2*, dim: 3]<dp: batch> @F #11
-  %tanh = tanh(%mul) : bf16[batch: 2*, dim: 3]<dp: batch> @F #12
-  %mul.1 = mul(%tanh, %b) : bf16[batch: 2*, dim: 3]<dp: batch> @F #13
-  %add = add(%mul.1, %c) : bf16[batch: 2*, dim: 3]<dp: batch> @F #14
-  %sub = sub(%add, %y) : bf16[batch: 2*, dim: 3]<dp: batch> @F #15
-  %square = square(%sub) : bf16[batch: 2*, dim: 3]<dp: batch> @F #15
+  %mul = mul(%x, %a) : bf16[batch: 4*, dim: 3]<dp: batch> @F #11
+  %tanh = tanh(%mul) : bf16[batch: 4*, dim: 3]<dp: batch> @F #12
+  %mul.1 = mul(%tanh, %b) : bf16[batch: 4*, dim: 3]<dp: batch> @F #13
+  %add = add(%mul.1, %c) : bf16[batch: 4*, dim: 3]<dp: batch> @F #14
+  %sub = sub(%add, %y) : bf16[batch: 4*, dim: 3]<dp: batch> @F #15
+  %square = square(%sub) : bf16[batch: 4*, dim: 3]<dp: batch> @F #15
   %sum = sum(%square) {dims: [batch, dim]} : f32[]<dp: +> @F #10
 }
-body @model.B(%x: data bf16[batch: 2*, dim: 3]<dp: batch> input x,
-    %tanh: saved bf16[batch: 2*, dim: 3]<dp: batch>,
-    %sub: saved bf16[batch: 2*, dim: 3]<dp: batch>,
+body @model.B(%x: data bf16[batch: 4*, dim: 3]<dp: batch> input x,
+    %tanh: saved bf16[batch: 4*, dim: 3]<dp: batch>,
+    %sub: saved bf16[batch: 4*, dim: 3]<dp: batch>,
     %b: param bf16[dim: 3] param b)
     -> (%d.a.sum: grad f32[dim: 3]<dp: +> param a as a,
     %d.b.sum: grad f32[dim: 3]<dp: +> param b as b,
     %d.c.sum: grad f32[dim: 3]<dp: +> param c as c) {
-  %x = port bf16[batch: 2*, dim: 3]<dp: batch>
-  %tanh = port bf16[batch: 2*, dim: 3]<dp: batch>
-  %sub = port bf16[batch: 2*, dim: 3]<dp: batch>
+  %x = port bf16[batch: 4*, dim: 3]<dp: batch>
+  %tanh = port bf16[batch: 4*, dim: 3]<dp: batch>
+  %sub = port bf16[batch: 4*, dim: 3]<dp: batch>
   %b = port bf16[dim: 3]
-  %d.square.fill = fill() {scalar: 0.041666666666666664, shape: bf16[batch: 2*, dim: 3]} : bf16[batch: 2*, dim: 3]<dp: batch> @BI #10
-  %d.sub.scale = scale(%d.square.fill) {scalar: 2} : bf16[batch: 2*, dim: 3]<dp: batch> @BI #15
-  %d.sub.mul = mul(%d.sub.scale, %sub) : bf16[batch: 2*, dim: 3]<dp: batch> @BI #15
+  %d.square.fill = fill() {scalar: 0.041666666666666664, shape: bf16[batch: 4*, dim: 3]} : bf16[batch: 4*, dim: 3]<dp: batch> @BI #10
+  %d.sub.scale = scale(%d.square.fill) {scalar: 2} : bf16[batch: 4*, dim: 3]<dp: batch> @BI #15
+  %d.sub.mul = mul(%d.sub.scale, %sub) : bf16[batch: 4*, dim: 3]<dp: batch> @BI #15
   %d.c.sum = sum(%d.sub.mul) {dims: [batch]} : f32[dim: 3]<dp: +> @BW #14
-  %d.tanh.mul = mul(%d.sub.mul, %b) : bf16[batch: 2*, dim: 3]<dp: batch> @BI #13
-  %d.b.mul = mul(%d.sub.mul, %tanh) : bf16[batch: 2*, dim: 3]<dp: batch> @BW #13
+  %d.tanh.mul = mul(%d.sub.mul, %b) : bf16[batch: 4*, dim: 3]<dp: batch> @BI #13
+  %d.b.mul = mul(%d.sub.mul, %tanh) : bf16[batch: 4*, dim: 3]<dp: batch> @BW #13
   %d.b.sum = sum(%d.b.mul) {dims: [batch]} : f32[dim: 3]<dp: +> @BW #13
-  %d.mul.square = square(%tanh) : bf16[batch: 2*, dim: 3]<dp: batch> @BI #12
-  %d.mul.neg = neg(%d.mul.square) : bf16[batch: 2*, dim: 3]<dp: batch> @BI #12
-  %d.mul.offset = offset(%d.mul.neg) {scalar: 1} : bf16[batch: 2*, dim: 3]<dp: batch> @BI #12
-  %d.mul.mul = mul(%d.tanh.mul, %d.mul.offset) : bf16[batch: 2*, dim: 3]<dp: batch> @BI #12
-  %d.a.mul = mul(%d.mul.mul, %x) : bf16[batch: 2*, dim: 3]<dp: batch> @BW #11
+  %d.mul.square = square(%tanh) : bf16[batch: 4*, dim: 3]<dp: batch> @BI #12
+  %d.mul.neg = neg(%d.mul.square) : bf16[batch: 4*, dim: 3]<dp: batch> @BI #12
+  %d.mul.offset = offset(%d.mul.neg) {scalar: 1} : bf16[batch: 4*, dim: 3]<dp: batch> @BI #12
+  %d.mul.mul = mul(%d.tanh.mul, %d.mul.offset) : bf16[batch: 4*, dim: 3]<dp: batch> @BI #12
+  %d.a.mul = mul(%d.mul.mul, %x) : bf16[batch: 4*, dim: 3]<dp: batch> @BW #11
   %d.a.sum = sum(%d.a.mul) {dims: [batch]} : f32[dim: 3]<dp: +> @BW #11
 }
 graph {

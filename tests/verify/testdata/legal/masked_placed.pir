@@ -15,33 +15,33 @@ input label: i64[batch: 8*] #7
 loss loss.0: 8 ignore 1 of label #8
 chunk model of model F @model.F B @model.B #9
 bucket model.0 (w) on line[] unreduced <dp: +> #6
-body @model.F(%x: data f32[batch: 2*, features: 2]<dp: batch> input x,
-    %label: data i64[batch: 2*]<dp: batch> input label,
+body @model.F(%x: data f32[batch: 4*, features: 2]<dp: batch> input x,
+    %label: data i64[batch: 4*]<dp: batch> input label,
     %w: param f32[features: 2, class: 3] param w)
-    -> (%contract: saved f32[batch: 2*, class: 3]<dp: batch>,
+    -> (%contract: saved f32[batch: 4*, class: 3]<dp: batch>,
     %sum: loss_sum f32[]<dp: +> loss loss.0) {
-  %x = port f32[batch: 2*, features: 2]<dp: batch>
-  %label = port i64[batch: 2*]<dp: batch>
+  %x = port f32[batch: 4*, features: 2]<dp: batch>
+  %label = port i64[batch: 4*]<dp: batch>
   %w = port f32[features: 2, class: 3]
-  %contract = contract(%x, %w) {dims: [features]} : f32[batch: 2*, class: 3]<dp: batch> @F #9
-  %cross_entropy = cross_entropy(%contract, %label) {dims: [class], ignore: 1} : f32[batch: 2*]<dp: batch> @F #10
+  %contract = contract(%x, %w) {dims: [features]} : f32[batch: 4*, class: 3]<dp: batch> @F #9
+  %cross_entropy = cross_entropy(%contract, %label) {dims: [class], ignore: 1} : f32[batch: 4*]<dp: batch> @F #10
   %sum = sum(%cross_entropy) {dims: [batch]} : f32[]<dp: +> @F #8
 }
-body @model.B(%x: data f32[batch: 2*, features: 2]<dp: batch> input x,
-    %label: data i64[batch: 2*]<dp: batch> input label,
-    %contract: saved f32[batch: 2*, class: 3]<dp: batch>,
+body @model.B(%x: data f32[batch: 4*, features: 2]<dp: batch> input x,
+    %label: data i64[batch: 4*]<dp: batch> input label,
+    %contract: saved f32[batch: 4*, class: 3]<dp: batch>,
     %loss.0.count: count f64[] loss loss.0)
     -> (%d.w.contract: grad f32[features: 2, class: 3]<dp: +> param w as w) {
-  %x = port f32[batch: 2*, features: 2]<dp: batch>
-  %label = port i64[batch: 2*]<dp: batch>
-  %contract = port f32[batch: 2*, class: 3]<dp: batch>
+  %x = port f32[batch: 4*, features: 2]<dp: batch>
+  %label = port i64[batch: 4*]<dp: batch>
+  %contract = port f32[batch: 4*, class: 3]<dp: batch>
   %loss.0.count = port f64[]
   %d.cross_entropy.fill = fill() {scalar: 1, shape: f64[]} : f64[] @BI #8
   %d.cross_entropy.maximum = maximum(%loss.0.count, %d.cross_entropy.fill) : f64[] @BI #8
   %d.cross_entropy.cast = cast(%d.cross_entropy.maximum) {dtype: f32} : f32[] @BI #8
-  %d.cross_entropy.fill.1 = fill() {scalar: 1, shape: f32[batch: 2*]} : f32[batch: 2*]<dp: batch> @BI #8
-  %d.cross_entropy.div = div(%d.cross_entropy.fill.1, %d.cross_entropy.cast) : f32[batch: 2*]<dp: batch> @BI #8
-  %d.contract.cross_entropy_grad = cross_entropy_grad(%contract, %label, %d.cross_entropy.div) {dims: [class], ignore: 1} : f32[batch: 2*, class: 3]<dp: batch> @BI #10
+  %d.cross_entropy.fill.1 = fill() {scalar: 1, shape: f32[batch: 4*]} : f32[batch: 4*]<dp: batch> @BI #8
+  %d.cross_entropy.div = div(%d.cross_entropy.fill.1, %d.cross_entropy.cast) : f32[batch: 4*]<dp: batch> @BI #8
+  %d.contract.cross_entropy_grad = cross_entropy_grad(%contract, %label, %d.cross_entropy.div) {dims: [class], ignore: 1} : f32[batch: 4*, class: 3]<dp: batch> @BI #10
   %d.w.contract = contract(%x, %d.contract.cross_entropy_grad) {dims: [batch]} : f32[features: 2, class: 3]<dp: +> @BW #9
 }
 graph {

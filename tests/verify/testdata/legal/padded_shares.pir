@@ -16,25 +16,25 @@ stream compute
 stream reduce.line
 stream sum.line
 stream gather.line
-body @model.F(%x: data f64[batch: 2*, dim: 17]<dp: batch> input x,
+body @model.F(%x: data f64[batch: 4*, dim: 17]<dp: batch> input x,
     %w: param f64[dim: 17] param w)
-    -> (%mul: saved f64[batch: 2*, dim: 17]<dp: batch>,
+    -> (%mul: saved f64[batch: 4*, dim: 17]<dp: batch>,
     %sum: loss_sum f64[]<dp: +> loss loss.0) {
-  %x = port f64[batch: 2*, dim: 17]<dp: batch>
+  %x = port f64[batch: 4*, dim: 17]<dp: batch>
   %w = port f64[dim: 17]
-  %mul = mul(%x, %w) : f64[batch: 2*, dim: 17]<dp: batch> @F #8
-  %square = square(%mul) : f64[batch: 2*, dim: 17]<dp: batch> @F #9
+  %mul = mul(%x, %w) : f64[batch: 4*, dim: 17]<dp: batch> @F #8
+  %square = square(%mul) : f64[batch: 4*, dim: 17]<dp: batch> @F #9
   %sum = sum(%square) {dims: [batch, dim]} : f64[]<dp: +> @F #7
 }
-body @model.B(%x: data f64[batch: 2*, dim: 17]<dp: batch> input x,
-    %mul: saved f64[batch: 2*, dim: 17]<dp: batch>)
+body @model.B(%x: data f64[batch: 4*, dim: 17]<dp: batch> input x,
+    %mul: saved f64[batch: 4*, dim: 17]<dp: batch>)
     -> (%d.w.sum: grad f64[dim: 17]<dp: +> param w as w) {
-  %x = port f64[batch: 2*, dim: 17]<dp: batch>
-  %mul = port f64[batch: 2*, dim: 17]<dp: batch>
-  %d.square.fill = fill() {scalar: 0.014705882352941176, shape: f64[batch: 2*, dim: 17]} : f64[batch: 2*, dim: 17]<dp: batch> @BI #7
-  %d.mul.scale = scale(%d.square.fill) {scalar: 2} : f64[batch: 2*, dim: 17]<dp: batch> @BI #9
-  %d.mul.mul = mul(%d.mul.scale, %mul) : f64[batch: 2*, dim: 17]<dp: batch> @BI #9
-  %d.w.mul = mul(%d.mul.mul, %x) : f64[batch: 2*, dim: 17]<dp: batch> @BW #8
+  %x = port f64[batch: 4*, dim: 17]<dp: batch>
+  %mul = port f64[batch: 4*, dim: 17]<dp: batch>
+  %d.square.fill = fill() {scalar: 0.014705882352941176, shape: f64[batch: 4*, dim: 17]} : f64[batch: 4*, dim: 17]<dp: batch> @BI #7
+  %d.mul.scale = scale(%d.square.fill) {scalar: 2} : f64[batch: 4*, dim: 17]<dp: batch> @BI #9
+  %d.mul.mul = mul(%d.mul.scale, %mul) : f64[batch: 4*, dim: 17]<dp: batch> @BI #9
+  %d.w.mul = mul(%d.mul.mul, %x) : f64[batch: 4*, dim: 17]<dp: batch> @BW #8
   %d.w.sum = sum(%d.w.mul) {dims: [batch]} : f64[dim: 17]<dp: +> @BW #8
 }
 graph {

@@ -33,89 +33,89 @@ stream sum.pp1
 stream gather.pp1
 claim cluster[pp: 0] #9
 claim cluster[pp: 1] #10
-body @stage0.layer0.F(%x: data f64[batch: 2*, dim: 2]<dp: batch> input x,
+body @stage0.layer0.F(%x: data f64[batch: 4*, dim: 2]<dp: batch> input x,
     %layer.0.up: param f64[dim: 2, hidden: 3] param layer.0.up,
     %layer.0.down: param f64[hidden: 3, dim: 2] param layer.0.down)
-    -> (%layer.0.contract: saved f64[batch: 2*, hidden: 3]<dp: batch>,
-    %layer.0.gelu: saved f64[batch: 2*, hidden: 3]<dp: batch>,
-    %layer.0.add: data f64[batch: 2*, dim: 2]<dp: batch>) {
-  %x = port f64[batch: 2*, dim: 2]<dp: batch>
+    -> (%layer.0.contract: saved f64[batch: 4*, hidden: 3]<dp: batch>,
+    %layer.0.gelu: saved f64[batch: 4*, hidden: 3]<dp: batch>,
+    %layer.0.add: data f64[batch: 4*, dim: 2]<dp: batch>) {
+  %x = port f64[batch: 4*, dim: 2]<dp: batch>
   %layer.0.up = port f64[dim: 2, hidden: 3]
   %layer.0.down = port f64[hidden: 3, dim: 2]
-  %layer.0.contract = contract(%x, %layer.0.up) {dims: [dim]} : f64[batch: 2*, hidden: 3]<dp: batch> @F #5
-  %layer.0.gelu = gelu(%layer.0.contract) : f64[batch: 2*, hidden: 3]<dp: batch> @F #5
-  %layer.0.contract.1 = contract(%layer.0.gelu, %layer.0.down) {dims: [hidden]} : f64[batch: 2*, dim: 2]<dp: batch> @F #5
-  %layer.0.add = add(%x, %layer.0.contract.1) : f64[batch: 2*, dim: 2]<dp: batch> @F #5
+  %layer.0.contract = contract(%x, %layer.0.up) {dims: [dim]} : f64[batch: 4*, hidden: 3]<dp: batch> @F #5
+  %layer.0.gelu = gelu(%layer.0.contract) : f64[batch: 4*, hidden: 3]<dp: batch> @F #5
+  %layer.0.contract.1 = contract(%layer.0.gelu, %layer.0.down) {dims: [hidden]} : f64[batch: 4*, dim: 2]<dp: batch> @F #5
+  %layer.0.add = add(%x, %layer.0.contract.1) : f64[batch: 4*, dim: 2]<dp: batch> @F #5
 }
-body @stage0.layer0.B(%x: data f64[batch: 2*, dim: 2]<dp: batch> input x,
-    %layer.0.contract: saved f64[batch: 2*, hidden: 3]<dp: batch>,
-    %layer.0.gelu: saved f64[batch: 2*, hidden: 3]<dp: batch>,
-    %d.layer.0.add.add: data f64[batch: 2*, dim: 2]<dp: batch>,
+body @stage0.layer0.B(%x: data f64[batch: 4*, dim: 2]<dp: batch> input x,
+    %layer.0.contract: saved f64[batch: 4*, hidden: 3]<dp: batch>,
+    %layer.0.gelu: saved f64[batch: 4*, hidden: 3]<dp: batch>,
+    %d.layer.0.add.add: data f64[batch: 4*, dim: 2]<dp: batch>,
     %layer.0.down: param f64[hidden: 3, dim: 2] param layer.0.down)
     -> (%d.layer.0.up.contract: grad f64[dim: 2, hidden: 3]<dp: +> param layer.0.up as layer.0.up,
     %d.layer.0.down.contract: grad f64[hidden: 3, dim: 2]<dp: +> param layer.0.down as layer.0.down) {
-  %x = port f64[batch: 2*, dim: 2]<dp: batch>
-  %layer.0.contract = port f64[batch: 2*, hidden: 3]<dp: batch>
-  %layer.0.gelu = port f64[batch: 2*, hidden: 3]<dp: batch>
-  %d.layer.0.add.add = port f64[batch: 2*, dim: 2]<dp: batch>
+  %x = port f64[batch: 4*, dim: 2]<dp: batch>
+  %layer.0.contract = port f64[batch: 4*, hidden: 3]<dp: batch>
+  %layer.0.gelu = port f64[batch: 4*, hidden: 3]<dp: batch>
+  %d.layer.0.add.add = port f64[batch: 4*, dim: 2]<dp: batch>
   %layer.0.down = port f64[hidden: 3, dim: 2]
-  %d.layer.0.gelu.contract = contract(%d.layer.0.add.add, %layer.0.down) {dims: [dim]} : f64[batch: 2*, hidden: 3]<dp: batch> @BI #5
+  %d.layer.0.gelu.contract = contract(%d.layer.0.add.add, %layer.0.down) {dims: [dim]} : f64[batch: 4*, hidden: 3]<dp: batch> @BI #5
   %d.layer.0.down.contract = contract(%layer.0.gelu, %d.layer.0.add.add) {dims: [batch]} : f64[hidden: 3, dim: 2]<dp: +> @BW #5
-  %d.layer.0.contract.gelu_grad = gelu_grad(%layer.0.contract, %d.layer.0.gelu.contract) : f64[batch: 2*, hidden: 3]<dp: batch> @BI #5
+  %d.layer.0.contract.gelu_grad = gelu_grad(%layer.0.contract, %d.layer.0.gelu.contract) : f64[batch: 4*, hidden: 3]<dp: batch> @BI #5
   %d.layer.0.up.contract = contract(%x, %d.layer.0.contract.gelu_grad) {dims: [batch]} : f64[dim: 2, hidden: 3]<dp: +> @BW #5
 }
-body @stage1.layer1.F(%layer.0.add: data f64[batch: 2*, dim: 2]<dp: batch>,
+body @stage1.layer1.F(%layer.0.add: data f64[batch: 4*, dim: 2]<dp: batch>,
     %layer.1.up: param f64[dim: 2, hidden: 3] param layer.1.up,
     %layer.1.down: param f64[hidden: 3, dim: 2] param layer.1.down)
-    -> (%layer.1.contract: saved f64[batch: 2*, hidden: 3]<dp: batch>,
-    %layer.1.gelu: saved f64[batch: 2*, hidden: 3]<dp: batch>,
-    %layer.1.add: data f64[batch: 2*, dim: 2]<dp: batch>) {
-  %layer.0.add = port f64[batch: 2*, dim: 2]<dp: batch>
+    -> (%layer.1.contract: saved f64[batch: 4*, hidden: 3]<dp: batch>,
+    %layer.1.gelu: saved f64[batch: 4*, hidden: 3]<dp: batch>,
+    %layer.1.add: data f64[batch: 4*, dim: 2]<dp: batch>) {
+  %layer.0.add = port f64[batch: 4*, dim: 2]<dp: batch>
   %layer.1.up = port f64[dim: 2, hidden: 3]
   %layer.1.down = port f64[hidden: 3, dim: 2]
-  %layer.1.contract = contract(%layer.0.add, %layer.1.up) {dims: [dim]} : f64[batch: 2*, hidden: 3]<dp: batch> @F #6
-  %layer.1.gelu = gelu(%layer.1.contract) : f64[batch: 2*, hidden: 3]<dp: batch> @F #6
-  %layer.1.contract.1 = contract(%layer.1.gelu, %layer.1.down) {dims: [hidden]} : f64[batch: 2*, dim: 2]<dp: batch> @F #6
-  %layer.1.add = add(%layer.0.add, %layer.1.contract.1) : f64[batch: 2*, dim: 2]<dp: batch> @F #6
+  %layer.1.contract = contract(%layer.0.add, %layer.1.up) {dims: [dim]} : f64[batch: 4*, hidden: 3]<dp: batch> @F #6
+  %layer.1.gelu = gelu(%layer.1.contract) : f64[batch: 4*, hidden: 3]<dp: batch> @F #6
+  %layer.1.contract.1 = contract(%layer.1.gelu, %layer.1.down) {dims: [hidden]} : f64[batch: 4*, dim: 2]<dp: batch> @F #6
+  %layer.1.add = add(%layer.0.add, %layer.1.contract.1) : f64[batch: 4*, dim: 2]<dp: batch> @F #6
 }
-body @stage1.layer1.B(%layer.0.add: saved f64[batch: 2*, dim: 2]<dp: batch>,
-    %layer.1.contract: saved f64[batch: 2*, hidden: 3]<dp: batch>,
-    %layer.1.gelu: saved f64[batch: 2*, hidden: 3]<dp: batch>,
-    %d.sub.mul: data f64[batch: 2*, dim: 2]<dp: batch>,
+body @stage1.layer1.B(%layer.0.add: saved f64[batch: 4*, dim: 2]<dp: batch>,
+    %layer.1.contract: saved f64[batch: 4*, hidden: 3]<dp: batch>,
+    %layer.1.gelu: saved f64[batch: 4*, hidden: 3]<dp: batch>,
+    %d.sub.mul: data f64[batch: 4*, dim: 2]<dp: batch>,
     %layer.1.up: param f64[dim: 2, hidden: 3] param layer.1.up,
     %layer.1.down: param f64[hidden: 3, dim: 2] param layer.1.down)
-    -> (%d.layer.0.add.add: data f64[batch: 2*, dim: 2]<dp: batch>,
+    -> (%d.layer.0.add.add: data f64[batch: 4*, dim: 2]<dp: batch>,
     %d.layer.1.up.contract: grad f64[dim: 2, hidden: 3]<dp: +> param layer.1.up as layer.1.up,
     %d.layer.1.down.contract: grad f64[hidden: 3, dim: 2]<dp: +> param layer.1.down as layer.1.down) {
-  %layer.0.add = port f64[batch: 2*, dim: 2]<dp: batch>
-  %layer.1.contract = port f64[batch: 2*, hidden: 3]<dp: batch>
-  %layer.1.gelu = port f64[batch: 2*, hidden: 3]<dp: batch>
-  %d.sub.mul = port f64[batch: 2*, dim: 2]<dp: batch>
+  %layer.0.add = port f64[batch: 4*, dim: 2]<dp: batch>
+  %layer.1.contract = port f64[batch: 4*, hidden: 3]<dp: batch>
+  %layer.1.gelu = port f64[batch: 4*, hidden: 3]<dp: batch>
+  %d.sub.mul = port f64[batch: 4*, dim: 2]<dp: batch>
   %layer.1.up = port f64[dim: 2, hidden: 3]
   %layer.1.down = port f64[hidden: 3, dim: 2]
-  %d.layer.1.gelu.contract = contract(%d.sub.mul, %layer.1.down) {dims: [dim]} : f64[batch: 2*, hidden: 3]<dp: batch> @BI #6
+  %d.layer.1.gelu.contract = contract(%d.sub.mul, %layer.1.down) {dims: [dim]} : f64[batch: 4*, hidden: 3]<dp: batch> @BI #6
   %d.layer.1.down.contract = contract(%layer.1.gelu, %d.sub.mul) {dims: [batch]} : f64[hidden: 3, dim: 2]<dp: +> @BW #6
-  %d.layer.1.contract.gelu_grad = gelu_grad(%layer.1.contract, %d.layer.1.gelu.contract) : f64[batch: 2*, hidden: 3]<dp: batch> @BI #6
-  %d.layer.0.add.contract = contract(%d.layer.1.contract.gelu_grad, %layer.1.up) {dims: [hidden]} : f64[batch: 2*, dim: 2]<dp: batch> @BI #6
+  %d.layer.1.contract.gelu_grad = gelu_grad(%layer.1.contract, %d.layer.1.gelu.contract) : f64[batch: 4*, hidden: 3]<dp: batch> @BI #6
+  %d.layer.0.add.contract = contract(%d.layer.1.contract.gelu_grad, %layer.1.up) {dims: [hidden]} : f64[batch: 4*, dim: 2]<dp: batch> @BI #6
   %d.layer.1.up.contract = contract(%layer.0.add, %d.layer.1.contract.gelu_grad) {dims: [batch]} : f64[dim: 2, hidden: 3]<dp: +> @BW #6
-  %d.layer.0.add.add = add(%d.sub.mul, %d.layer.0.add.contract) : f64[batch: 2*, dim: 2]<dp: batch> @BI #5
+  %d.layer.0.add.add = add(%d.sub.mul, %d.layer.0.add.contract) : f64[batch: 4*, dim: 2]<dp: batch> @BI #5
 }
-body @stage1.F(%target: data f64[batch: 2*, dim: 2]<dp: batch> input target,
-    %layer.1.add: data f64[batch: 2*, dim: 2]<dp: batch>)
-    -> (%sub: saved f64[batch: 2*, dim: 2]<dp: batch>,
+body @stage1.F(%target: data f64[batch: 4*, dim: 2]<dp: batch> input target,
+    %layer.1.add: data f64[batch: 4*, dim: 2]<dp: batch>)
+    -> (%sub: saved f64[batch: 4*, dim: 2]<dp: batch>,
     %sum: loss_sum f64[]<dp: +> loss mlp.loss.0) {
-  %target = port f64[batch: 2*, dim: 2]<dp: batch>
-  %layer.1.add = port f64[batch: 2*, dim: 2]<dp: batch>
-  %sub = sub(%layer.1.add, %target) : f64[batch: 2*, dim: 2]<dp: batch> @F #8
-  %square = square(%sub) : f64[batch: 2*, dim: 2]<dp: batch> @F #8
+  %target = port f64[batch: 4*, dim: 2]<dp: batch>
+  %layer.1.add = port f64[batch: 4*, dim: 2]<dp: batch>
+  %sub = sub(%layer.1.add, %target) : f64[batch: 4*, dim: 2]<dp: batch> @F #8
+  %square = square(%sub) : f64[batch: 4*, dim: 2]<dp: batch> @F #8
   %sum = sum(%square) {dims: [batch, dim]} : f64[]<dp: +> @F #8
 }
-body @stage1.B(%sub: saved f64[batch: 2*, dim: 2]<dp: batch>)
-    -> (%d.sub.mul: data f64[batch: 2*, dim: 2]<dp: batch>) {
-  %sub = port f64[batch: 2*, dim: 2]<dp: batch>
-  %d.square.fill = fill() {scalar: 0.041666666666666664, shape: f64[batch: 2*, dim: 2]} : f64[batch: 2*, dim: 2]<dp: batch> @BI #8
-  %d.sub.scale = scale(%d.square.fill) {scalar: 2} : f64[batch: 2*, dim: 2]<dp: batch> @BI #8
-  %d.sub.mul = mul(%d.sub.scale, %sub) : f64[batch: 2*, dim: 2]<dp: batch> @BI #8
+body @stage1.B(%sub: saved f64[batch: 4*, dim: 2]<dp: batch>)
+    -> (%d.sub.mul: data f64[batch: 4*, dim: 2]<dp: batch>) {
+  %sub = port f64[batch: 4*, dim: 2]<dp: batch>
+  %d.square.fill = fill() {scalar: 0.041666666666666664, shape: f64[batch: 4*, dim: 2]} : f64[batch: 4*, dim: 2]<dp: batch> @BI #8
+  %d.sub.scale = scale(%d.square.fill) {scalar: 2} : f64[batch: 4*, dim: 2]<dp: batch> @BI #8
+  %d.sub.mul = mul(%d.sub.scale, %sub) : f64[batch: 4*, dim: 2]<dp: batch> @BI #8
 }
 graph {
   all_gather.stage0.layer0.0 = all_gather bucket stage0.layer0.0 (param update.stage0.layer0.0) over dp on cluster[pp: 0] stream gather.pp0 #5

@@ -21,17 +21,17 @@ stream grads high_priority
 stream losses
 require peak_memory < 8589934592 else "the plan must fit"
 claim line[]
-body @net.F(%x: data f32[batch: 2*, dim: 16]<dp: batch> input x,
+body @net.F(%x: data f32[batch: 4*, dim: 16]<dp: batch> input x,
     %w: param f32[dim: 16, out: 16] param net.w,
     %b: param f32[out: 16] param net.b,
-    %y: data f32[batch: 2*, out: 16]<dp: batch> input y)
+    %y: data f32[batch: 4*, out: 16]<dp: batch> input y)
     -> (%loss: loss_sum f32[]<dp: +> loss net.loss.0,
-    %residual: saved f32[batch: 2*, out: 16]<dp: batch>,
-    %x.kept: saved f32[batch: 2*, dim: 16]<dp: batch>)
-body @net.BI(%residual: saved f32[batch: 2*, out: 16]<dp: batch>)
-    -> (%dy: saved f32[batch: 2*, out: 16]<dp: batch>)
-body @net.BW(%x.kept: saved f32[batch: 2*, dim: 16]<dp: batch>,
-    %dy: saved f32[batch: 2*, out: 16]<dp: batch>)
+    %residual: saved f32[batch: 4*, out: 16]<dp: batch>,
+    %x.kept: saved f32[batch: 4*, dim: 16]<dp: batch>)
+body @net.BI(%residual: saved f32[batch: 4*, out: 16]<dp: batch>)
+    -> (%dy: saved f32[batch: 4*, out: 16]<dp: batch>)
+body @net.BW(%x.kept: saved f32[batch: 4*, dim: 16]<dp: batch>,
+    %dy: saved f32[batch: 4*, out: 16]<dp: batch>)
     -> (%dw: grad f32[dim: 16, out: 16]<dp: +> param net.w as w,
     %db: grad f32[out: 16]<dp: +> param net.b as b)
 graph {

@@ -34,36 +34,36 @@ directives {
     }
   } #16
 }
-body @stage0.layer0.F(%x: data f64[batch: 3*, in: 2]<dp: batch> input x,
+body @stage0.layer0.F(%x: data f64[batch: 6*, in: 2]<dp: batch> input x,
     %layer.0.w: param f64[in: 2, out: 2] param layer.0.w)
-    -> (%layer.0.contract: data f64[batch: 3*, out: 2]<dp: batch>) {
-  %x = port f64[batch: 3*, in: 2]<dp: batch>
+    -> (%layer.0.contract: data f64[batch: 6*, out: 2]<dp: batch>) {
+  %x = port f64[batch: 6*, in: 2]<dp: batch>
   %layer.0.w = port f64[in: 2, out: 2]
-  %layer.0.contract = contract(%x, %layer.0.w) {dims: [in]} : f64[batch: 3*, out: 2]<dp: batch> @F #5
+  %layer.0.contract = contract(%x, %layer.0.w) {dims: [in]} : f64[batch: 6*, out: 2]<dp: batch> @F #5
 }
-body @stage0.layer0.B(%x: data f64[batch: 3*, in: 2]<dp: batch> input x,
-    %d.sub.mul: data f64[batch: 3*, out: 2]<dp: batch>)
+body @stage0.layer0.B(%x: data f64[batch: 6*, in: 2]<dp: batch> input x,
+    %d.sub.mul: data f64[batch: 6*, out: 2]<dp: batch>)
     -> (%d.layer.0.w.contract: grad f64[in: 2, out: 2]<dp: +> param layer.0.w as layer.0.w) {
-  %x = port f64[batch: 3*, in: 2]<dp: batch>
-  %d.sub.mul = port f64[batch: 3*, out: 2]<dp: batch>
+  %x = port f64[batch: 6*, in: 2]<dp: batch>
+  %d.sub.mul = port f64[batch: 6*, out: 2]<dp: batch>
   %d.layer.0.w.contract = contract(%x, %d.sub.mul) {dims: [batch]} : f64[in: 2, out: 2]<dp: +> @BW #5
 }
-body @stage0.F(%target: data f64[batch: 3*, out: 2]<dp: batch> input target,
-    %layer.0.contract: data f64[batch: 3*, out: 2]<dp: batch>)
-    -> (%sub: saved f64[batch: 3*, out: 2]<dp: batch>,
+body @stage0.F(%target: data f64[batch: 6*, out: 2]<dp: batch> input target,
+    %layer.0.contract: data f64[batch: 6*, out: 2]<dp: batch>)
+    -> (%sub: saved f64[batch: 6*, out: 2]<dp: batch>,
     %sum: loss_sum f64[]<dp: +> loss line.loss.0) {
-  %target = port f64[batch: 3*, out: 2]<dp: batch>
-  %layer.0.contract = port f64[batch: 3*, out: 2]<dp: batch>
-  %sub = sub(%layer.0.contract, %target) : f64[batch: 3*, out: 2]<dp: batch> @F #7
-  %square = square(%sub) : f64[batch: 3*, out: 2]<dp: batch> @F #7
+  %target = port f64[batch: 6*, out: 2]<dp: batch>
+  %layer.0.contract = port f64[batch: 6*, out: 2]<dp: batch>
+  %sub = sub(%layer.0.contract, %target) : f64[batch: 6*, out: 2]<dp: batch> @F #7
+  %square = square(%sub) : f64[batch: 6*, out: 2]<dp: batch> @F #7
   %sum = sum(%square) {dims: [batch, out]} : f64[]<dp: +> @F #7
 }
-body @stage0.B(%sub: saved f64[batch: 3*, out: 2]<dp: batch>)
-    -> (%d.sub.mul: data f64[batch: 3*, out: 2]<dp: batch>) {
-  %sub = port f64[batch: 3*, out: 2]<dp: batch>
-  %d.square.fill = fill() {scalar: 0.041666666666666664, shape: f64[batch: 3*, out: 2]} : f64[batch: 3*, out: 2]<dp: batch> @BI #7
-  %d.sub.scale = scale(%d.square.fill) {scalar: 2} : f64[batch: 3*, out: 2]<dp: batch> @BI #7
-  %d.sub.mul = mul(%d.sub.scale, %sub) : f64[batch: 3*, out: 2]<dp: batch> @BI #7
+body @stage0.B(%sub: saved f64[batch: 6*, out: 2]<dp: batch>)
+    -> (%d.sub.mul: data f64[batch: 6*, out: 2]<dp: batch>) {
+  %sub = port f64[batch: 6*, out: 2]<dp: batch>
+  %d.square.fill = fill() {scalar: 0.041666666666666664, shape: f64[batch: 6*, out: 2]} : f64[batch: 6*, out: 2]<dp: batch> @BI #7
+  %d.sub.scale = scale(%d.square.fill) {scalar: 2} : f64[batch: 6*, out: 2]<dp: batch> @BI #7
+  %d.sub.mul = mul(%d.sub.scale, %sub) : f64[batch: 6*, out: 2]<dp: batch> @BI #7
 }
 graph {
   load.x.mb0.cluster = load x [mb: 0] on cluster[] <dp: batch> stream compute #6

@@ -20,27 +20,27 @@ directives {
   place stage[0] #10 on cluster[pp: 0] #10
   replicate model #8 over dp with zero: 0 #8
 }
-body @stage0.F(%x: data f64[batch: 3*, in: 2]<dp: batch> input x,
-    %target: data f64[batch: 3*, out: 2]<dp: batch> input target,
+body @stage0.F(%x: data f64[batch: 6*, in: 2]<dp: batch> input x,
+    %target: data f64[batch: 6*, out: 2]<dp: batch> input target,
     %layer.0.w: param f64[in: 2, out: 2] param layer.0.w)
-    -> (%sub: saved f64[batch: 3*, out: 2]<dp: batch>,
+    -> (%sub: saved f64[batch: 6*, out: 2]<dp: batch>,
     %sum: loss_sum f64[]<dp: +> loss line.loss.0) {
-  %x = port f64[batch: 3*, in: 2]<dp: batch>
-  %target = port f64[batch: 3*, out: 2]<dp: batch>
+  %x = port f64[batch: 6*, in: 2]<dp: batch>
+  %target = port f64[batch: 6*, out: 2]<dp: batch>
   %layer.0.w = port f64[in: 2, out: 2]
-  %layer.0.contract = contract(%x, %layer.0.w) {dims: [in]} : f64[batch: 3*, out: 2]<dp: batch> @F #5
-  %sub = sub(%layer.0.contract, %target) : f64[batch: 3*, out: 2]<dp: batch> @F #7
-  %square = square(%sub) : f64[batch: 3*, out: 2]<dp: batch> @F #7
+  %layer.0.contract = contract(%x, %layer.0.w) {dims: [in]} : f64[batch: 6*, out: 2]<dp: batch> @F #5
+  %sub = sub(%layer.0.contract, %target) : f64[batch: 6*, out: 2]<dp: batch> @F #7
+  %square = square(%sub) : f64[batch: 6*, out: 2]<dp: batch> @F #7
   %sum = sum(%square) {dims: [batch, out]} : f64[]<dp: +> @F #7
 }
-body @stage0.B(%x: data f64[batch: 3*, in: 2]<dp: batch> input x,
-    %sub: saved f64[batch: 3*, out: 2]<dp: batch>)
+body @stage0.B(%x: data f64[batch: 6*, in: 2]<dp: batch> input x,
+    %sub: saved f64[batch: 6*, out: 2]<dp: batch>)
     -> (%d.layer.0.w.contract: grad f64[in: 2, out: 2]<dp: +> param layer.0.w as layer.0.w) {
-  %x = port f64[batch: 3*, in: 2]<dp: batch>
-  %sub = port f64[batch: 3*, out: 2]<dp: batch>
-  %d.square.fill = fill() {scalar: 0.041666666666666664, shape: f64[batch: 3*, out: 2]} : f64[batch: 3*, out: 2]<dp: batch> @BI #7
-  %d.sub.scale = scale(%d.square.fill) {scalar: 2} : f64[batch: 3*, out: 2]<dp: batch> @BI #7
-  %d.sub.mul = mul(%d.sub.scale, %sub) : f64[batch: 3*, out: 2]<dp: batch> @BI #7
+  %x = port f64[batch: 6*, in: 2]<dp: batch>
+  %sub = port f64[batch: 6*, out: 2]<dp: batch>
+  %d.square.fill = fill() {scalar: 0.041666666666666664, shape: f64[batch: 6*, out: 2]} : f64[batch: 6*, out: 2]<dp: batch> @BI #7
+  %d.sub.scale = scale(%d.square.fill) {scalar: 2} : f64[batch: 6*, out: 2]<dp: batch> @BI #7
+  %d.sub.mul = mul(%d.sub.scale, %sub) : f64[batch: 6*, out: 2]<dp: batch> @BI #7
   %d.layer.0.w.contract = contract(%x, %d.sub.mul) {dims: [batch]} : f64[in: 2, out: 2]<dp: +> @BW #5
 }
 graph {
