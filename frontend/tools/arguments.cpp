@@ -45,6 +45,7 @@ constexpr CommandRow kCommands[] = {
      "  timeline   the same to scale, at costs; with --rates, --costs or --machine the plan in seconds (svg, html, perfetto too)\n"
      "  memory     bytes by class of each role, between two steps and at the peak (svg too)\n"
      "  comm       bytes by communicator and kind (svg too)\n"
+     "  partition  the layers, times, parameters and activations of each stage; with --cost, --rates, --costs or --machine at these\n"
      "  metrics    the loss of a run, from the folder of `train --out`: piper show metrics DIR (svg too)\n"
      "  checkpoint the state that `train` keeps, and the other checkpoints of its run: piper show checkpoint DIR[:STEP]\n"
      "  dag        the training DAG\n"

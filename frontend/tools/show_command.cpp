@@ -15,6 +15,7 @@
 #include "frontend/views/folded_text.h"
 #include "frontend/views/order_list.h"
 #include "frontend/views/orders_view.h"
+#include "frontend/views/partition_view.h"
 #include "ir/byte_text.h"
 #include "ir/dag/plan.h"
 #include "ir/dag/print.h"
@@ -43,6 +44,7 @@ const std::vector<Kind>& kinds() {
       {"timeline", {"text", "json", "svg", "html", "perfetto"}, dag::Level::ordered},
       {"memory", {"text", "json", "svg"}, dag::Level::planned},
       {"comm", {"text", "json", "svg"}, dag::Level::planned},
+      {"partition", {"text", "json"}, dag::Level::ordered},
       {"metrics", {"text", "json", "svg"}, dag::Level::built},
       {"checkpoint", {"text", "json"}, dag::Level::built},
       {"dag", {"text", "json", "pir"}, dag::Level::built},
@@ -252,6 +254,22 @@ std::string peaks_without(Session& session, const Session::Subject& subject, con
   return text;
 }
 
+int show_partition(Session& session, const Session::Subject& subject, dag::Level level,
+                   const views::SimulationCosts& costs) {
+  const auto prepared = session.compilation().prepare(subject, session.sink());
+  if (!prepared) return session.finish();
+  const auto dag =
+      session.compilation().compile(subject, *prepared, {level, false, {}}, session.sink());
+  if (!dag) return session.finish();
+  const auto timeline = views::simulate(costs, *dag, session.sink());
+  if (!timeline) return session.finish();
+  const views::PartitionRows table =
+      views::partition_rows(prepared->model, subject.lowered.strategy.directives, *dag, *timeline);
+  session.write(session.arguments().format == "json" ? views::partition_json(table)
+                                                     : views::partition_text(table));
+  return session.finish();
+}
+
 int show_pir(Session& session, const Kind& kind, const views::SimulationCosts& costs) {
   const Arguments& arguments = session.arguments();
   const dag::Dag& dag = *session.compilation().pir();
@@ -264,7 +282,7 @@ int show_pir(Session& session, const Kind& kind, const views::SimulationCosts& c
         .hint("give the .pipe file, which is compiled to any level");
   } else if (kind.name == "dag") {
     session.write(show_dag(session, dag, session.compilation().pir_directives()));
-  } else if (kind.name == "graph") {
+  } else if (kind.name == "graph" || kind.name == "partition") {
     session.sink().report(
         Code::unknown_subject, SourceRange(),
         "a .pir file has no graph of the whole model: this needs a .pipe file or a schedule of the standard library");
@@ -295,18 +313,20 @@ int run_show(Console& console, const Arguments& arguments) {
   const bool costs = !(arguments.cost + arguments.rates + arguments.costs_file + arguments.machine +
                        arguments.kept_weights + arguments.kept_forward)
                           .empty();
-  if (costs && kind->name != "timeline") {
+  if (costs && kind->name != "timeline" && kind->name != "partition") {
     console.err << "piper: `show " << kind->name << "` knows no costs: write `piper show timeline "
                 << arguments.positional[1] << "`\n";
     return kUsage;
   }
-  if (!arguments.stages.empty() && kind->name != "timeline" && kind->name != "grid") {
-    console.err << "piper: `show " << kind->name
-                << "` knows no costs: `--stages` is of `show grid` and `show timeline`\n";
+  if (!arguments.stages.empty() && kind->name != "timeline" && kind->name != "grid" &&
+      kind->name != "partition") {
+    console.err
+        << "piper: `show " << kind->name
+        << "` knows no costs: `--stages` is of `show grid`, `show timeline` and `show partition`\n";
     return kUsage;
   }
   if (!arguments.device.empty() && kind->name != "program" && kind->name != "memory" &&
-      kind->name != "dag" && kind->name != "timeline") {
+      kind->name != "dag" && kind->name != "timeline" && kind->name != "partition") {
     console.err << "piper: `show " << kind->name << "` knows no device: write `piper show program "
                 << arguments.positional[1] << " --device " << arguments.device << "`\n";
     return kUsage;
@@ -359,6 +379,8 @@ int run_show(Console& console, const Arguments& arguments) {
     if (dag) session.write(show_dag(session, *dag, directives));
     return session.finish();
   }
+  if (kind->name == "partition")
+    return show_partition(session, *subject, needed_level(*kind, arguments), *simulated_at);
   const auto dag = session.compile(*subject, needed_level(*kind, arguments));
   if (!dag) return session.finish();
   auto text = shown(session, *kind, *dag, *simulated_at);
