@@ -8,6 +8,7 @@
 #include "frontend/views/comparison.h"
 #include "frontend/views/orders_view.h"
 #include "frontend/views/simulate_view.h"
+#include "passes/simulate/lower_bounds.h"
 
 namespace piper::repl {
 namespace {
@@ -64,7 +65,9 @@ bool timeline(Session& session, const Words& words) {
 bool simulate(Session& session, const Words& words) {
   return draw_simulated(session, words, dag::Level::planned,
                         [&](const Chosen& chosen, Session::Simulated& simulated) {
-                          return views::simulation_text(simulated.timeline,
+                          const auto bounds =
+                              passes::lower_bounds(simulated.timeline, session.costs().operations);
+                          return views::simulation_text(simulated.timeline, bounds,
                                                         session.shown(chosen).locations());
                         });
 }

@@ -2,6 +2,7 @@
 #include "frontend/tools/simulation.h"
 #include "frontend/views/comparison.h"
 #include "frontend/views/simulate_view.h"
+#include "passes/simulate/lower_bounds.h"
 
 namespace piper::tools {
 
@@ -13,8 +14,10 @@ int run_simulate(Console& console, const Arguments& arguments) {
     const auto timeline = views::simulate(*costs, dag, session.sink());
     if (!timeline) return;
     const LocationTable& locations = session.context().locations;
-    session.write(arguments.format == "json" ? views::simulation_json(*timeline, locations)
-                                             : views::simulation_text(*timeline, locations));
+    const auto bounds = passes::lower_bounds(*timeline, costs->operations);
+    session.write(arguments.format == "json"
+                      ? views::simulation_json(*timeline, bounds, locations)
+                      : views::simulation_text(*timeline, bounds, locations));
     const std::string planned = directive::planned_for(dag.settings.device);
     if (costs->of_plan() && !planned.empty() && arguments.format != "json")
       session.write("bytes and seconds" + planned + "\n");

@@ -5,6 +5,7 @@
 
 #include "frontend/views/orders_view.h"
 #include "frontend/views/simulate_view.h"
+#include "passes/simulate/lower_bounds.h"
 
 namespace piper::views {
 namespace {
@@ -99,7 +100,7 @@ std::optional<SchedulePage> schedule_page(const source::FileSystem& files, const
   if (!dag) return std::nullopt;
   const auto timeline = simulate(costs, *dag, sink);
   if (!timeline) return std::nullopt;
-  page.figures = figures_text(*timeline);
+  page.figures = figures_text(*timeline, passes::lower_bounds(*timeline, costs.operations));
   page.grid = grid_text(passes::orders_table(*dag), *dag, {}, costs);
   look_at_all(files, compilation.library_schedules(), costs, compilation.context().cancellation,
               page);

@@ -160,7 +160,7 @@ llvm::json::Array memory_json(const Timeline& timeline) {
 
 }  // namespace
 
-std::string figures_text(const Timeline& timeline) {
+std::string figures_text(const Timeline& timeline, const LowerBounds& bounds) {
   double peak = 0;
   for (const Timeline::Rank& rank : timeline.ranks) peak = std::max(peak, rank.peak);
   const std::vector<std::vector<std::string>> rows = {
@@ -173,6 +173,10 @@ std::string figures_text(const Timeline& timeline) {
               ? "peak " + number(peak) + " microbatches of a device share" +
                     pictures::stages_text(timeline) + "\n"
               : "") +
+         (bounds ? "with this peak no order has a makespan below " +
+                       pictures::time_text(bounds->makespan, timeline.unit) + " or a span below " +
+                       pictures::time_text(bounds->span, timeline.unit) + "\n"
+                 : "") +
          (pictures::runs_groups_in_turn(timeline) ? pictures::kGroupsInTurn : "");
 }
 
@@ -187,12 +191,14 @@ std::string figures_line(const Timeline& timeline) {
               : "");
 }
 
-std::string simulation_text(const Timeline& timeline, const LocationTable& locations) {
-  return figures_text(timeline) + "\n" + ranks_table(timeline) + "\n" +
+std::string simulation_text(const Timeline& timeline, const LowerBounds& bounds,
+                            const LocationTable& locations) {
+  return figures_text(timeline, bounds) + "\n" + ranks_table(timeline) + "\n" +
          critical_text(timeline, locations);
 }
 
-std::string simulation_json(const Timeline& timeline, const LocationTable& locations) {
+std::string simulation_json(const Timeline& timeline, const LowerBounds& bounds,
+                            const LocationTable& locations) {
   using namespace llvm::json;
   Array names, idle, parts, peak, peak_bytes, planned, work;
   for (const Timeline::Rank& rank : timeline.ranks) {
@@ -219,6 +225,8 @@ std::string simulation_json(const Timeline& timeline, const LocationTable& locat
       {"makespan", timeline.makespan},
       {"span", timeline.span},
       {"bubble", Object{{"makespan", timeline.bubble_makespan}, {"span", timeline.bubble_span}}},
+      {"bound", bounds ? Value(Object{{"makespan", bounds->makespan}, {"span", bounds->span}})
+                       : Value(nullptr)},
       {"idle", std::move(idle)},
       {"idle_parts", std::move(parts)},
       {"peak",

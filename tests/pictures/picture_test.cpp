@@ -187,10 +187,10 @@ TEST(Idle, EveryPartIsShownWhereverPartsAre) {
   EXPECT_EQ(sum_of(*(*drawn->getAsObject()->getArray("ranks"))[0].getAsObject()->getObject("idle")),
             total);
   const LocationTable locations;
-  const auto simulated = llvm::json::parse(views::simulation_json(timeline, locations));
+  const auto simulated = llvm::json::parse(views::simulation_json(timeline, {}, locations));
   EXPECT_EQ(sum_of(*(*simulated->getAsObject()->getArray("idle_parts"))[0].getAsObject()), total);
   // `rank 0  work idle before ... imbalance bytes planned`: the parts stand behind their sum.
-  const std::vector<std::string> lines = lines_of(views::simulation_text(timeline, locations));
+  const std::vector<std::string> lines = lines_of(views::simulation_text(timeline, {}, locations));
   const auto row = std::find_if(lines.begin(), lines.end(),
                                 [](const std::string& line) { return line.starts_with("rank 0"); });
   ASSERT_NE(row, lines.end());
@@ -209,7 +209,7 @@ TEST(Idle, PartsOfTheCriticalPathAreTheMakespan) {
   passes::Timeline timeline = gpipe_timeline(2, 2);
   const LocationTable locations;
   const auto parts = [&] {
-    for (const std::string& line : lines_of(views::simulation_text(timeline, locations))) {
+    for (const std::string& line : lines_of(views::simulation_text(timeline, {}, locations))) {
       if (line.starts_with("critical path: ")) return line;
     }
     return std::string();
