@@ -478,6 +478,46 @@ bool partition_forward(Graph& model, const directive::Strategy& strategy, Diagno
   return true;
 }
 
+namespace {
+
+__extension__ using Wide = unsigned __int128;
+
+/// The most steps of a division into even runs: runs times the square of the number of costs.
+constexpr std::size_t kMaxEvenSteps = 100'000'000;
+
+/// The cuts with the smallest sum of squares among those with no run above `bound`; there are some.
+std::vector<std::size_t> even_cuts(std::span<const std::uint64_t> costs, std::size_t n,
+                                   std::uint64_t bound) {
+  constexpr Wide kNone = ~Wide{0};
+  const std::size_t units = costs.size();
+  // By the units from i on, in so many runs: the sum of squares, and the end of the first run.
+  std::vector<Wide> before(units + 1, kNone), sums(units + 1, kNone);
+  std::vector<std::vector<std::uint32_t>> ends(n, std::vector<std::uint32_t>(units, 0));
+  before[units] = 0;
+  for (std::size_t runs = 1; runs <= n; ++runs) {
+    std::fill(sums.begin(), sums.end(), kNone);
+    for (std::size_t i = 0; i + runs <= units; ++i) {
+      std::uint64_t cost = 0;
+      for (std::size_t end = i + 1; end <= units; ++end) {
+        cost += costs[end - 1];
+        if (cost > bound) break;
+        if (before[end] == kNone) continue;
+        const Wide sum = before[end] + Wide{cost} * cost;
+        if (sum >= sums[i]) continue;
+        sums[i] = sum;
+        ends[runs - 1][i] = static_cast<std::uint32_t>(end);
+      }
+    }
+    std::swap(before, sums);
+  }
+  std::vector<std::size_t> starts;
+  std::size_t at = 0;
+  for (std::size_t runs = n; runs > 1; --runs) starts.push_back(at = ends[runs - 1][at]);
+  return starts;
+}
+
+}  // namespace
+
 std::vector<std::size_t> balanced_cuts(std::span<const std::uint64_t> costs, std::size_t n) {
   const std::size_t units = costs.size();
   std::uint64_t low = 0, high = 0;
@@ -507,6 +547,7 @@ std::vector<std::size_t> balanced_cuts(std::span<const std::uint64_t> costs, std
       low = middle + 1;
     }
   }
+  if (units * units <= kMaxEvenSteps / n) return even_cuts(costs, n, low);
   parts[units] = 0;
   std::uint64_t window = 0;
   for (std::size_t begin = units, end = units; begin-- > 0;) {

@@ -5,7 +5,8 @@
 // with the loose operations before it; those after the last go with it. If there are fewer units
 // than n, the costliest divisible one is replaced by its contents, down to single operations.
 // Stages are n non-empty runs of consecutive units, so a stage is convex and feeds only later ones;
-// `sizes` counts units, the default minimises the largest cost (ties: earlier cuts). The cost of an
+// `sizes` counts units. By default the largest cost is as small as possible, and among such cuts the
+// costs are as even as possible: a stage that ends early has time for its messages. The cost of an
 // operation is that of its forward and backward ops on a nominal device with 8 floating-point
 // operations per byte moved, over the whole batch, so it depends on the model alone.
 //
@@ -28,7 +29,8 @@ bool partition(tensor::Graph& model, const directive::Strategy& strategy, Diagno
 bool partition_forward(tensor::Graph& model, const directive::Strategy& strategy,
                        DiagnosticSink& sink);
 
-/// Divides costs into n runs of consecutive ones with the smallest maximum and the earliest cuts.
+/// Divides costs into n runs of consecutive ones with the smallest maximum; among these with the
+/// smallest sum of squares, unless there are very many costs; among these with the earliest cuts.
 /// Returns the starts of all runs except the first. Needs 1 <= n <= costs.size().
 std::vector<std::size_t> balanced_cuts(std::span<const std::uint64_t> costs, std::size_t n);
 

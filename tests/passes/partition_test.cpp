@@ -23,18 +23,22 @@ namespace {
 
 using tensor::Graph;
 
-/// Every way to cut in order of the cuts: the first of the least maximum is the answer.
+/// Every way to cut in order of the cuts: the first of the least maximum, and of the least sum of
+/// squares among these, is the answer.
 std::vector<std::size_t> cuts_by_trying(const std::vector<std::uint64_t>& costs, std::size_t n) {
   std::vector<std::size_t> best, cuts;
-  std::uint64_t least = ~0ull;
-  const std::function<void(std::size_t, std::uint64_t)> go = [&](std::size_t from,
-                                                                 std::uint64_t largest) {
+  using Figures = std::pair<std::uint64_t, std::uint64_t>;  // largest cost, sum of squares
+  Figures least{~0ull, ~0ull};
+  const auto with = [](const Figures& figures, std::uint64_t cost) {
+    return Figures(std::max(figures.first, cost), figures.second + cost * cost);
+  };
+  const std::function<void(std::size_t, Figures)> go = [&](std::size_t from, Figures figures) {
     if (cuts.size() + 1 == n) {
       if (from >= costs.size()) return;
-      largest = std::max(largest, std::accumulate(costs.begin() + static_cast<std::ptrdiff_t>(from),
-                                                  costs.end(), std::uint64_t{0}));
-      if (largest < least) {
-        least = largest;
+      figures = with(figures, std::accumulate(costs.begin() + static_cast<std::ptrdiff_t>(from),
+                                              costs.end(), std::uint64_t{0}));
+      if (figures < least) {
+        least = figures;
         best = cuts;
       }
       return;
@@ -43,15 +47,15 @@ std::vector<std::size_t> cuts_by_trying(const std::vector<std::uint64_t>& costs,
     for (std::size_t to = from + 1; to < costs.size(); ++to) {
       run += costs[to - 1];
       cuts.push_back(to);
-      go(to, std::max(largest, run));
+      go(to, with(figures, run));
       cuts.pop_back();
     }
   };
-  go(0, 0);
+  go(0, {0, 0});
   return best;
 }
 
-TEST(Partition, CutsAreTheEarliestBalancedOnes) {
+TEST(Partition, CutsAreTheEarliestOfTheMostEven) {
   for_each_case(400, [](Random& random) {
     std::vector<std::uint64_t> costs;
     const std::size_t units = 1 + random.below(9);
