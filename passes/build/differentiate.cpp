@@ -255,7 +255,7 @@ bool Differentiator::differentiate_op(NodeId forward, std::span<const ValueId> d
     sink_
         .report(
             Code::missing_adjoint, node.loc,
-            "internal error: the derivative of {} gives no adjoint of operand {}, which the op table says to have one",
+            "internal error: the derivative of {} gives no adjoint of operand {}, but the op table says that there is one",
             tensor::in_words(node.op), i + 1)
         .hint(
             "this is a bug of the compiler: report it with the program; `ir/tensor/adjoints.cpp` holds the rule");

@@ -133,7 +133,7 @@ class NameCheck {
     sink_
         .report(Code::region_without_loss, used.place(),
                 "`{}` only gives integers another name, so a step has no work of it", region)
-        .related(found->loc, "whoever reads the integers names them so")
+        .related(found->loc, "each reader of the integers reads the input itself")
         .hint("remove `{}` from this line, and name the region that reads its result", region);
     return true;
   }

@@ -218,7 +218,7 @@ void Placer::report_without_effect() {
       continue;
     sink_
         .report(Code::place_without_effect, rule.loc(),
-                "this `place` has no effect: for all of `{}` another line holds",
+                "this `place` has no effect: another line applies to all of `{}`",
                 print_selector(*rule.selector, dag_.context->symbols))
         .related(other->place->loc, "`{}` is placed on `{}` here",
                  print_selector(*other->selector, dag_.context->symbols), dag_.text(other->devices))
