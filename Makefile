@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 .PHONY: help setup test-setup build test test-gpu bench-gpu gpu-bundle test-editors demo bench asan asan-quick tsan format lint clean
 
 help:
-	@echo "make demo    set up, build, train a small GPT on four local devices, compare with one device, let it write"
+	@echo "make demo    set up, build, train a small GPT on four local devices, compare with one device, sample text from it"
 	@echo "make test    set up, build, run every test"
 	@echo "make test-gpu  the tests of the runtime on CUDA that need a GPU; without one they are skipped"
 	@echo "make bench-gpu  programs on a GPU, beside PyTorch and copies of memory; without one it reports the missing parts"
