@@ -384,9 +384,8 @@ class Lowering {
   void require_choice(const Override& override, std::size_t param) {
     const Values choices = evaluator_.values_of_param(param);
     const Value& chosen = *evaluator_.params[param];
-    if (evaluator_.failed() || std::any_of(choices.begin(), choices.end(), [&](const Value& one) {
-          return is_same(one, chosen);
-        }))
+    if (evaluator_.failed() || std::any_of(choices.begin(), choices.end(),
+                                           [&](const Value& one) { return is_same(one, chosen); }))
       return;
     constexpr std::size_t kShown = 8;
     std::string known;

@@ -82,7 +82,8 @@ bool is_same(const Value& a, const Value& b) {
   const auto* const left = a.shared<std::string>();
   const auto* const right = b.shared<std::string>();
   return both_are<std::int64_t>(a, b) || both_are<double>(a, b) || both_are<bool>(a, b) ||
-         (bytes_of(a) && bytes_of(a) == bytes_of(b)) || (left != nullptr && right != nullptr && *left == *right);
+         (bytes_of(a) && bytes_of(a) == bytes_of(b)) ||
+         (left != nullptr && right != nullptr && *left == *right);
 }
 
 std::string_view override_example(sema::Type type) {

@@ -50,8 +50,8 @@ std::string scales(const Axis& bytes, const Axis& time) {
            svg_text(kLeft - 6, y_of(time, at) + 4, "class=\"end small\"", number(at));
   }
   const double byte_step = std::exp2(std::round(std::log2((bytes.last - bytes.first) / 5)));
-  for (double at = std::ceil(std::max(bytes.first, 0.0) / byte_step) * byte_step;
-       at <= bytes.last; at += byte_step) {
+  for (double at = std::ceil(std::max(bytes.first, 0.0) / byte_step) * byte_step; at <= bytes.last;
+       at += byte_step) {
     out += svg_line(x_of(bytes, at), kTop + kHeight, x_of(bytes, at), kTop + kHeight + 4, "axis") +
            svg_text(x_of(bytes, at), kTop + kHeight + 17, "class=\"middle small\"",
                     bytes_text(static_cast<std::int64_t>(at)));
@@ -60,9 +60,8 @@ std::string scales(const Axis& bytes, const Axis& time) {
 }
 
 std::string dot(double x, double y, const char* color, const char* width) {
-  return "<path d=\"M" + decimal(x) + " " + decimal(y) +
-         "h0\" stroke-linecap=\"round\" stroke=\"" + color + "\" style=\"stroke-width:" + width +
-         "\"/>\n";
+  return "<path d=\"M" + decimal(x) + " " + decimal(y) + "h0\" stroke-linecap=\"round\" stroke=\"" +
+         color + "\" style=\"stroke-width:" + width + "\"/>\n";
 }
 
 }  // namespace

@@ -193,8 +193,8 @@ void Analyser::check_param(Param& param, std::uint32_t node) {
   if (type.is_error()) return;
   if (param.syntax->has_choices) {
     if (!type.list) {
-      sink_.report(Code::not_iterable, param.syntax->value->range,
-                   "this is {}; `in` takes a list", with_article(type));
+      sink_.report(Code::not_iterable, param.syntax->value->range, "this is {}; `in` takes a list",
+                   with_article(type));
       return;
     }
     type = type.element();

@@ -40,9 +40,8 @@ class Tune {
  public:
   Tune(Console& console, const Arguments& arguments) : console_(console), arguments_(arguments) {
     fixed_ = arguments;
-    std::erase_if(fixed_.overrides, [](const lower::Override& each) {
-      return views::alternatives(each).size() > 1;
-    });
+    std::erase_if(fixed_.overrides,
+                  [](const lower::Override& each) { return views::alternatives(each).size() > 1; });
   }
 
   int run() {
@@ -55,9 +54,9 @@ class Tune {
     std::optional<lower::Value> memory;
     if (!arguments_.memory.empty())
       memory = lower::parse_override(arguments_.memory, {sema::TypeKind::bytes});
-    views::Tuning tuning(holes_, arguments_.minimize,
-                         memory ? std::optional(memory->get<lower::ByteCount>()->bytes)
-                                : std::nullopt);
+    views::Tuning tuning(
+        holes_, arguments_.minimize,
+        memory ? std::optional(memory->get<lower::ByteCount>()->bytes) : std::nullopt);
     const runtime::Interrupt interrupt;
     search(tuning, interrupt);
     if (tuning.best() == nullptr) return refused(session, tuning, interrupt.requested());
@@ -71,10 +70,11 @@ class Tune {
   bool find_holes(Session& session) {
     if (session.compilation().pir() != nullptr) {
       session.sink()
-          .report(Code::unknown_subject, SourceRange(),
-                  "`{}` is a plan and not a program: `tune` needs a .pipe file or a schedule of the "
-                  "standard library",
-                  input_)
+          .report(
+              Code::unknown_subject, SourceRange(),
+              "`{}` is a plan and not a program: `tune` needs a .pipe file or a schedule of the "
+              "standard library",
+              input_)
           .hint("`piper simulate {}` has its figures", input_);
       return false;
     }
@@ -100,7 +100,8 @@ class Tune {
     session.sink()
         .report(Code::no_choices, SourceRange(), "nothing of `{}` can be chosen",
                 arguments_.positional.front())
-        .hint("declare choices, such as `param m in [8, 16, 32]`, or give several sizes: `-D m=8,16,32`");
+        .hint(
+            "declare choices, such as `param m in [8, 16, 32]`, or give several sizes: `-D m=8,16,32`");
     return false;
   }
 
@@ -146,8 +147,7 @@ class Tune {
     const std::uint64_t tries = arguments_.tries.value_or(kDefaultTries);
     TuneProgress progress(console_);
     views::search_choices(
-        sizes, initial,
-        {tries, arguments_.seed.value_or(0), [&] { return interrupt.requested(); }},
+        sizes, initial, {tries, arguments_.seed.value_or(0), [&] { return interrupt.requested(); }},
         [&](const views::Choice& choice) {
           std::string line = std::to_string(tuning.tried() + 1) + " of " +
                              std::to_string(std::min(combinations_, tries)) + ": " +
@@ -178,14 +178,12 @@ class Tune {
     const auto costs = read_simulation_costs(session, overrides);
     if (!costs) return std::nullopt;
     std::vector<bool> taken(overrides.size(), false);
-    auto figures = views::look_at(session.compilation(),
-                                  {input_, name_, shown, *costs, overrides}, taken,
-                                  session.sink());
+    auto figures = views::look_at(session.compilation(), {input_, name_, shown, *costs, overrides},
+                                  taken, session.sink());
     for (std::size_t i = 0; figures && i < taken.size(); ++i) {
       const bool of_machine =
-          costs->machine &&
-          std::find(costs->machine->params.begin(), costs->machine->params.end(),
-                    overrides[i].name) != costs->machine->params.end();
+          costs->machine && std::find(costs->machine->params.begin(), costs->machine->params.end(),
+                                      overrides[i].name) != costs->machine->params.end();
       if (taken[i] || of_machine) continue;
       session.sink().report(Code::override_unknown, SourceRange(),
                             "`-D {}` names a parameter that the program does not have",
@@ -220,9 +218,9 @@ class Tune {
       const views::Choice& best = tuning.best()->choice;
       for (std::size_t i = 0; i < holes_.size(); ++i)
         chosen[holes_[i].name] = holes_[i].literals[best[i]];
-      const std::string comment =
-          "Written by `piper tune " + arguments_.positional.front() + "`: " +
-          tuning.counts_text(combinations_) + ".\n" + tuning.reason_text() + ".";
+      const std::string comment = "Written by `piper tune " + arguments_.positional.front() +
+                                  "`: " + tuning.counts_text(combinations_) + ".\n" +
+                                  tuning.reason_text() + ".";
       session.write_file(arguments_.output,
                          tuned_source(*session.compilation().program(),
                                       session.context().locations.files(), chosen, comment));
@@ -243,16 +241,14 @@ class Tune {
     const std::string chosen = tuning.name_of(tuning.best()->choice);
     for (const views::Tuning::Point& point : tuning.points()) {
       const bool on_front =
-          std::any_of(tuning.front().begin(), tuning.front().end(), [&](const auto& row) {
-            return tuning.name_of(row.choice) == point.name;
-          });
+          std::any_of(tuning.front().begin(), tuning.front().end(),
+                      [&](const auto& row) { return tuning.name_of(row.choice) == point.name; });
       points.push_back({point.bytes, point.time, point.name, on_front, point.name == chosen});
     }
     std::stable_sort(points.begin(), points.end(),
                      [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
-    const bool seconds =
-        tuning.best()->figures.timeline.unit == passes::Timeline::Unit::seconds &&
-        tuning.time_key() != "bubble";
+    const bool seconds = tuning.best()->figures.timeline.unit == passes::Timeline::Unit::seconds &&
+                         tuning.time_key() != "bubble";
     return pictures::front_svg(
         points, arguments_.positional.front() + ": " + tuning.counts_text(combinations_),
         std::string(tuning.time_key()) + (seconds ? " in seconds" : ""));
@@ -263,7 +259,7 @@ class Tune {
   Arguments fixed_;  // without the sizes that have several values
   std::string input_, name_;
   std::vector<views::Hole> holes_;
-  std::set<std::string> params_;             // of the file
+  std::set<std::string> params_;              // of the file
   std::map<std::string, std::string> given_;  // literals of params that `-D` gives
   std::uint64_t combinations_ = 0;
 };

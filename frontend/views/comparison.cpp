@@ -37,7 +37,8 @@ std::string number(double value) {
 constexpr Figure kFigures[] = {
     {"bubble (span)", "bubble_span", true, [](const Compared& c) { return c.timeline.bubble_span; },
      [](const Compared& c) { return number(c.timeline.bubble_span); }},
-    {"bubble (makespan)", "bubble", true, [](const Compared& c) { return c.timeline.bubble_makespan; },
+    {"bubble (makespan)", "bubble", true,
+     [](const Compared& c) { return c.timeline.bubble_makespan; },
      [](const Compared& c) { return number(c.timeline.bubble_makespan); }},
     {"span", "span", false, [](const Compared& c) { return c.timeline.span; },
      [](const Compared& c) { return pictures::time_text(c.timeline.span, c.timeline.unit); }},

@@ -46,8 +46,8 @@ std::optional<double> Tuning::take(const Choice& choice, std::optional<Compared>
   }
   const double value = figure(*figures, goal_);
   Row row{choice, std::move(*figures)};
-  points_.push_back({static_cast<double>(row.figures.bytes), figure(row.figures, time_key()),
-                     name_of(choice)});
+  points_.push_back(
+      {static_cast<double>(row.figures.bytes), figure(row.figures, time_key()), name_of(choice)});
   if (is_initial(choice)) {
     row.figures.name += " (as written)";
     as_written_ = row;
@@ -76,8 +76,8 @@ void Tuning::add_to_front(Row row) {
 const Tuning::Row* Tuning::best() const { return best_ ? &*best_ : nullptr; }
 
 std::string Tuning::counts_text(std::uint64_t combinations) const {
-  std::string text = std::to_string(tried_) + " of " + std::to_string(combinations) +
-                     " combinations tried";
+  std::string text =
+      std::to_string(tried_) + " of " + std::to_string(combinations) + " combinations tried";
   std::size_t refused = 0;
   std::string reasons;
   for (const auto& [reason, times] : refused_) {
@@ -91,8 +91,8 @@ std::string Tuning::counts_text(std::uint64_t combinations) const {
 
 std::string Tuning::reason_text() const {
   if (!best_) return "";
-  std::string text = "chosen: " + name_of(best_->choice) + ", " + goal_ + " " +
-                     figure_text(best_->figures, goal_);
+  std::string text =
+      "chosen: " + name_of(best_->choice) + ", " + goal_ + " " + figure_text(best_->figures, goal_);
   if (goal_ != "memory") text += ", memory " + figure_text(best_->figures, "memory");
   if (!as_written_) return text + "; as written it is refused";
   if (is_initial(best_->choice)) return text + ", as written";
@@ -104,8 +104,8 @@ std::string Tuning::reason_text() const {
 std::string Tuning::text(std::uint64_t combinations) const {
   std::list<Compared> rows;
   for (const Row& row : front_) rows.push_back(row.figures);
-  const bool written_is_shown = std::any_of(
-      front_.begin(), front_.end(), [&](const Row& row) { return is_initial(row.choice); });
+  const bool written_is_shown = std::any_of(front_.begin(), front_.end(),
+                                            [&](const Row& row) { return is_initial(row.choice); });
   if (as_written_ && !written_is_shown) rows.push_back(as_written_->figures);
   return counts_text(combinations) + "\n" + (rows.empty() ? "" : comparison_text(rows)) +
          reason_text() + "\n";
@@ -125,17 +125,17 @@ llvm::json::Object Tuning::json(std::uint64_t combinations) const {
   for (const Row& row : front_) rows.push_back(row.figures);
   llvm::json::Array front = comparison_json(rows);
   std::size_t place = 0;
-  for (const Row& row : front_)
-    (*front[place++].getAsObject())["values"] = values_json(row.choice);
-  return {{"schema", 1},
-          {"goal", goal_},
-          {"combinations", combinations},
-          {"tried", static_cast<std::int64_t>(tried_)},
-          {"refused", std::move(refused)},
-          {"chosen", best_ ? llvm::json::Value(values_json(best_->choice)) : nullptr},
-          {"as_written", as_written_ ? llvm::json::Value(figure(as_written_->figures, goal_))
-                                     : llvm::json::Value(nullptr)},
-          {"front", std::move(front)}};
+  for (const Row& row : front_) (*front[place++].getAsObject())["values"] = values_json(row.choice);
+  return llvm::json::Object{
+      {"schema", 1},
+      {"goal", goal_},
+      {"combinations", combinations},
+      {"tried", static_cast<std::int64_t>(tried_)},
+      {"refused", std::move(refused)},
+      {"chosen", best_ ? llvm::json::Value(values_json(best_->choice)) : nullptr},
+      {"as_written", as_written_ ? llvm::json::Value(figure(as_written_->figures, goal_))
+                                 : llvm::json::Value(nullptr)},
+      {"front", std::move(front)}};
 }
 
 }  // namespace piper::views

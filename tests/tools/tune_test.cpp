@@ -49,8 +49,7 @@ TEST(Tune, TriesEveryCombinationOnce) {
   for (const auto& [sizes, initial] : std::vector<std::pair<std::vector<std::size_t>, Choice>>{
            {{1}, {0}}, {{4}, {2}}, {{3, 2}, {1, 1}}, {{2, 3, 4}, {0, 2, 3}}}) {
     const std::uint64_t all = views::combinations(sizes);
-    const std::vector<Choice> seen =
-        tried(sizes, initial, {.tries = all}, Choice(sizes.size(), 0));
+    const std::vector<Choice> seen = tried(sizes, initial, {.tries = all}, Choice(sizes.size(), 0));
     EXPECT_EQ(seen.size(), all);
     EXPECT_EQ(std::set<Choice>(seen.begin(), seen.end()).size(), all);
     EXPECT_EQ(seen.front(), initial);
@@ -107,8 +106,7 @@ double figure(const std::vector<std::string>& sizes, const std::string& key) {
   for (const std::string& size : sizes) words.insert(words.end(), {"-D", size});
   auto value = llvm::json::parse(run_tool(words, kFiles).out);
   EXPECT_TRUE(static_cast<bool>(value));
-  const llvm::json::Object& row =
-      *(*value->getAsObject()->getArray("schedules"))[0].getAsObject();
+  const llvm::json::Object& row = *(*value->getAsObject()->getArray("schedules"))[0].getAsObject();
   return row.getNumber(key).value_or(-1);
 }
 
@@ -116,9 +114,8 @@ TEST(Tune, ChoosesTheSmallestFigure) {
   for (const char* goal : {"makespan", "memory", "traffic"}) {
     const llvm::json::Object result = tuned({"choices.pipe", "--minimize", goal});
     const llvm::json::Object& chosen = *result.getObject("chosen");
-    const double best = figure({"m=" + chosen.getString("m")->str(),
-                                "kind=" + chosen.getString("kind")->str()},
-                               goal);
+    const double best = figure(
+        {"m=" + chosen.getString("m")->str(), "kind=" + chosen.getString("kind")->str()}, goal);
     for (const char* m : {"2", "4", "8"}) {
       for (const char* kind : {"gpipe", "1f1b"}) {
         EXPECT_LE(best, figure({std::string("m=") + m, std::string("kind=") + kind}, goal))

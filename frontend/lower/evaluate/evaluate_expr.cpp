@@ -149,8 +149,7 @@ Values Evaluator::values_of_param(std::size_t position) {
   Frame frame;
   frame.slots.resize(param.frame_size);
   const Value value = eval(written, frame);
-  Values values =
-      param.syntax->has_choices ? elements(value, written.range, frame) : Values{value};
+  Values values = param.syntax->has_choices ? elements(value, written.range, frame) : Values{value};
   if (failed_) return {};
   if (values.empty()) {
     fail(Code::empty_list, written.range, frame, "`{}` has no choices: the list is empty",
