@@ -14,7 +14,7 @@ program : (item SEMI)* EOF ;
 
 item
     : USE name (DOT name)*                                  # useItem
-    | PARAM name ASSIGN expr                                # paramItem
+    | PARAM name (ASSIGN | IN) expr                         # paramItem
     | MESH meshHead LPAREN axis (COMMA axis)* RPAREN        # meshItem
     | (DEF | SCHEDULE | MODEL) functionHead block           # functionItem
     | TRAIN trainHead block                                 # trainItem

@@ -25,7 +25,7 @@ module.exports = grammar({
 
     _item: $ => choice($.use, $.param_declaration, $.mesh, $.definition, $.schedule, $.model, $.train, $.machine, $.names),
     use: $ => seq("use", $.name, repeat(seq(".", $.name))),
-    param_declaration: $ => seq("param", field("name", $.name), "=", field("value", $.expression)),
+    param_declaration: $ => seq("param", field("name", $.name), choice("=", "in"), field("value", $.expression)),
     mesh: $ => seq("mesh", field("name", $.name), optional(seq("=", field("of", $.name), "as")), "(", list($.pair), ")"),
     definition: $ => seq("def", $._function),
     schedule: $ => seq("schedule", $._function),

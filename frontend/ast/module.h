@@ -49,10 +49,11 @@ struct UseItem : ItemNode<ItemKind::use> {
   std::span<const Identifier> path;
 };
 
-/// `param corpus = "corpus.txt"`
+/// `param corpus = "corpus.txt"`, `param zero in [0, 1, 3]`
 struct ParamItem : ItemNode<ItemKind::param> {
   using ItemNode::ItemNode;
   Identifier name;
+  bool has_choices = false;  // `value` is the list of its choices
   Expr* value = nullptr;
 };
 

@@ -29,7 +29,9 @@ class Printer {
       }
       case ItemKind::param: {
         const auto& node = llvm::cast<ParamItem>(item);
-        return line("param", item.range, source_text(node.name) + " = " + source_text(*node.value));
+        return line("param", item.range,
+                    source_text(node.name) + (node.has_choices ? " in " : " = ") +
+                        source_text(*node.value));
       }
       case ItemKind::mesh: {
         const auto& node = llvm::cast<MeshItem>(item);

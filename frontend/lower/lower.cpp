@@ -91,6 +91,26 @@ class Lowering {
     return good;
   }
 
+  std::optional<std::vector<ParamChoices>> choices() {
+    evaluate_params();
+    std::vector<ParamChoices> all;
+    for (std::size_t i = 0; i < program_.params.size(); ++i) {
+      const sema::Param& param = program_.params[i];
+      if (param.module.index() != 0 || !param.sound || !evaluator_.params[i]) continue;
+      const Value& value = *evaluator_.params[i];
+      ParamChoices& added = all.emplace_back(std::string(param.syntax->name.name),
+                                             override_text(value), literal_text(value));
+      if (!param.syntax->has_choices) continue;
+      for (const Value& one : evaluator_.values_of_param(i)) {
+        added.choices.push_back(override_text(one));
+        added.literals.push_back(literal_text(one));
+      }
+    }
+    if (!evaluator_.broken()) return all;
+    evaluator_.finish_reports();
+    return std::nullopt;
+  }
+
   std::optional<Lowered> schedule(const sema::Function& function) {
     evaluate_params();
     Frame frame;
@@ -352,12 +372,33 @@ class Lowering {
       if (!override || !param.sound) continue;
       evaluator_.params[i] =
           override_value(*override, param.type, param.syntax->name).value_or(Value());
+      if (param.syntax->has_choices && !evaluator_.failed()) require_choice(*override, i);
       evaluator_.resume();
     }
     for (std::size_t i = 0; i < program_.params.size() && !evaluator_.failed(); ++i) {
       if (program_.params[i].sound) evaluator_.param(i);
       evaluator_.resume();
     }
+  }
+
+  void require_choice(const Override& override, std::size_t param) {
+    const Values choices = evaluator_.values_of_param(param);
+    const Value& chosen = *evaluator_.params[param];
+    if (evaluator_.failed() || std::any_of(choices.begin(), choices.end(),
+                                           [&](const Value& one) { return is_same(one, chosen); }))
+      return;
+    constexpr std::size_t kShown = 8;
+    std::string known;
+    for (std::size_t i = 0; i < std::min(choices.size(), kShown); ++i)
+      known += (i == 0 ? "`" : ", `") + override_text(choices[i]) + "`";
+    if (choices.size() > kShown) known += ", ...";
+    evaluator_.set_failed();
+    sink_
+        .report(Code::override_bad_value, SourceRange(),
+                "`-D {}={}` gives `{}`, which is no choice of `{}`", override.name, override.value,
+                override.value, override.name)
+        .related(program_.params[param].syntax->name.range, "`{}` is declared here", override.name)
+        .hint("the choices are {}", known);
   }
 
   void refuse_unused_overrides(const sema::Function* schedule = nullptr) {
@@ -531,6 +572,12 @@ std::optional<Machine> lower_machine(const sema::Program& program, sema::Machine
 bool lower_declarations(const sema::Program& program, std::span<const Override> overrides,
                         Context& context, DiagnosticSink& sink) {
   return Lowering(program, overrides, context, sink).declarations();
+}
+
+std::optional<std::vector<ParamChoices>> lower_choices(const sema::Program& program,
+                                                       std::span<const Override> overrides,
+                                                       Context& context, DiagnosticSink& sink) {
+  return Lowering(program, overrides, context, sink).choices();
 }
 
 std::optional<Lowered> lower_schedule(const sema::Program& program, sema::FunctionId schedule,

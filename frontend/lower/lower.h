@@ -61,6 +61,18 @@ std::optional<Machine> lower_machine(const sema::Program& program, sema::Machine
 bool lower_declarations(const sema::Program& program, std::span<const Override> overrides,
                         Context& context, DiagnosticSink& sink);
 
+/// A param of the entry file: its value, and with `in` its choices, as `-D` takes them, and as the
+/// language writes them (`literal`, `literals`). A list has no text.
+struct ParamChoices {
+  std::string name, value, literal;
+  std::vector<std::string> choices = {}, literals = {};
+};
+
+/// The params of the entry file in text order. Nothing, and diagnostics, when one has no value.
+std::optional<std::vector<ParamChoices>> lower_choices(const sema::Program& program,
+                                                       std::span<const Override> overrides,
+                                                       Context& context, DiagnosticSink& sink);
+
 /// A schedule by itself: a mesh of its axis parameters, and a model that is a chain of as many
 /// equal links as its partition of the model has stages (1 without one), each with one weight; the
 /// batch has one sample per part of its splits. Overrides give its parameters, axis sizes among

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "frontend/ast/expr.h"
 
@@ -27,7 +28,63 @@ std::optional<Value> parse_list_override(std::string_view text, sema::Type eleme
   return share(std::move(values));
 }
 
+template <typename T>
+bool both_are(const Value& a, const Value& b) {
+  const T* const left = a.get<T>();
+  const T* const right = b.get<T>();
+  return left != nullptr && right != nullptr && *left == *right;
+}
+
+std::optional<std::int64_t> bytes_of(const Value& value) {
+  const auto* const amount = value.get<ByteCount>();
+  return amount != nullptr ? std::optional(amount->bytes) : std::nullopt;
+}
+
+/// The shortest text that reads back as the same number.
+std::string shortest(double number) {
+  char text[32];
+  return std::string(text, std::to_chars(text, text + sizeof text, number).ptr);
+}
+
+std::string text_of(double number) {
+  const std::string text = shortest(number);
+  return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+}
+
+/// In the largest unit that divides it; every amount is an exact number of KiB.
+std::string text_of(ByteCount amount) {
+  constexpr std::pair<std::int64_t, const char*> kUnits[] = {{std::int64_t{1} << 30, "GiB"},
+                                                             {std::int64_t{1} << 20, "MiB"}};
+  for (const auto& [unit, name] : kUnits) {
+    if (amount.bytes != 0 && amount.bytes % unit == 0)
+      return std::to_string(amount.bytes / unit) + name;
+  }
+  return shortest(static_cast<double>(amount.bytes) / 1024) + "KiB";
+}
+
 }  // namespace
+
+std::string override_text(const Value& value) {
+  if (const auto* const number = value.get<std::int64_t>()) return std::to_string(*number);
+  if (const auto* const number = value.get<double>()) return text_of(*number);
+  if (const auto* const truth = value.get<bool>()) return *truth ? "true" : "false";
+  if (const auto* const bytes = value.get<ByteCount>()) return text_of(*bytes);
+  const auto* const text = value.shared<std::string>();
+  return text != nullptr ? *text : std::string();
+}
+
+std::string literal_text(const Value& value) {
+  const std::string text = override_text(value);
+  return value.shared<std::string>() != nullptr ? '"' + text + '"' : text;
+}
+
+bool is_same(const Value& a, const Value& b) {
+  const auto* const left = a.shared<std::string>();
+  const auto* const right = b.shared<std::string>();
+  return both_are<std::int64_t>(a, b) || both_are<double>(a, b) || both_are<bool>(a, b) ||
+         (bytes_of(a) && bytes_of(a) == bytes_of(b)) ||
+         (left != nullptr && right != nullptr && *left == *right);
+}
 
 std::string_view override_example(sema::Type type) {
   switch (type.kind) {

@@ -88,7 +88,8 @@ std::string type_text(const ast::TypeRef* type) {
 
 std::string headline(const ast::Item& item) {
   if (const auto* param = llvm::dyn_cast<ast::ParamItem>(&item))
-    return "param " + std::string(param->name.name) + " = " + ast::source_text(*param->value);
+    return "param " + std::string(param->name.name) + (param->has_choices ? " in " : " = ") +
+           ast::source_text(*param->value);
   if (const auto* mesh = llvm::dyn_cast<ast::MeshItem>(&item)) {
     return "mesh " + std::string(mesh->name.name) +
            (mesh->is_view ? " = " + std::string(mesh->base.name) + " as " : "") + "(" +

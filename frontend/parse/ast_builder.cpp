@@ -120,6 +120,7 @@ Item* AstBuilder::item(Grammar::ItemContext* context) {
   if (auto* param_item = dynamic_cast<Grammar::ParamItemContext*>(context)) {
     auto* node = module_.make<ParamItem>(where);
     node->name = identifier(param_item->name(), end);
+    node->has_choices = has_token(param_item, Grammar::IN);
     node->value = expr(param_item->expr(), end);
     return node;
   }

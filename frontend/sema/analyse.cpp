@@ -186,11 +186,19 @@ void Analyser::spread_unsoundness() {
 
 void Analyser::check_param(Param& param, std::uint32_t node) {
   begin_body(BodySort::value, param.module, nullptr, node);
-  const Type type = infer(*param.syntax->value);
+  Type type = infer(*param.syntax->value);
   const std::size_t position = node - program_.functions.size();
   param_known_[position] = true;
   param.frame_size = body_.next_slot;
   if (type.is_error()) return;
+  if (param.syntax->has_choices) {
+    if (!type.list) {
+      sink_.report(Code::not_iterable, param.syntax->value->range, "this is {}; `in` takes a list",
+                   with_article(type));
+      return;
+    }
+    type = type.element();
+  }
   switch (type.kind) {
     case TypeKind::integer:
     case TypeKind::floating:

@@ -64,7 +64,8 @@ struct Module {
   bool lacks_uses = false;     // a file that it uses was not found
 };
 
-/// `param corpus = "corpus.txt"`. `-D` replaces the value by one of the same type.
+/// `param corpus = "corpus.txt"`. `-D` replaces the value by one of the same type; with `in` by one
+/// of the choices, of which the first is the value.
 struct Param {
   const ast::ParamItem* syntax = nullptr;
   ModuleId module;

@@ -119,6 +119,10 @@ std::vector<lower::Override> Compilation::values_of_params() const {
   return values;
 }
 
+std::optional<std::vector<lower::ParamChoices>> Compilation::params(DiagnosticSink& sink) {
+  return lower::lower_choices(*program_, values_of_params(), context_, sink);
+}
+
 std::vector<lower::Override> Compilation::default_values(sema::FunctionId id,
                                                          lower::Observations* seen) {
   const sema::Function& function = program_->functions[id.index()];

@@ -102,6 +102,8 @@ class Compilation {
   /// Declarations without errors are not checked again, in this and other compilations with the
   /// same `clean`.
   void set_clean_checks(CleanChecks* clean) { clean_ = clean; }
+  /// The params of an opened .pipe file; nothing, and diagnostics, when one has no value.
+  std::optional<std::vector<lower::ParamChoices>> params(DiagnosticSink& sink);
   /// The values that the file or a schedule of it takes.
   std::vector<lower::Override> values_taken(std::span<const lower::Override> values) const;
 

@@ -4,8 +4,9 @@
 #include <charconv>
 #include <limits>
 
+#include "frontend/lower/override_values.h"
 #include "frontend/tools/prompt.h"
-#include "frontend/views/comparison.h"
+#include "frontend/views/tuning.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace piper::tools {
@@ -13,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t bit(Command command) { return 1u << static_cast<unsigned>(command); }
 constexpr std::uint32_t kSimulates =
-    bit(Command::show) | bit(Command::simulate) | bit(Command::compare);
+    bit(Command::show) | bit(Command::simulate) | bit(Command::compare) | bit(Command::tune);
 constexpr std::uint32_t kOnInput = bit(Command::check) | kSimulates | bit(Command::train) |
                                    bit(Command::build) | bit(Command::export_weights);
 constexpr std::uint32_t kAll = kOnInput | bit(Command::sample) | bit(Command::explain) |
@@ -74,6 +75,16 @@ constexpr CommandRow kCommands[] = {
      "A, B are .pipe files with one train, FILE.pipe:NAME, or schedules of the standard library:\n"
      "  piper compare gpipe one_f_one_b zbv -D p=4 -D m=8\n"
      "  piper compare zbv -D p=4,8 -D m=8,16,32\n"},
+    {Command::tune, "tune", "piper tune IN [NAME]", 1, 2,
+     "choose values of a program by simulated time and memory",
+     "Tries the choices of a program: those of its params, such as `param m in [8, 16, 32]`, and sizes of -D with several values. It compiles each\n"
+     "combination, checks its requirements, simulates it as `piper simulate` does, and prints those that no other beats in both time and memory. The\n"
+     "chosen one has the smallest figure of --minimize. Up to --tries combinations are all tried; of more, one choice at a time is improved, from\n"
+     "the program as written and then from random combinations. Refused combinations are counted by their diagnostics. Ctrl-C keeps the best\n"
+     "one so far. With -o the program is written with the chosen values, and with a comment that says why.",
+     "IN is a .pipe file, or a schedule of the standard library:\n"
+     "  piper tune gpt.pipe --machine cluster.pipe --memory 24GiB -o tuned.pipe\n"
+     "  piper tune zbv -D p=4 -D m=8,16,32 --minimize bubble\n"},
     {Command::train, "train", "piper train FILE [NAME]", 1, 2, "run a train on local devices",
      "Compiles, builds and runs a train, shows its progress, and evaluates the held-out data at the end. With --out it keeps checkpoints, and\n"
      "--resume goes on from one. With --reference it runs three steps and compares them with the one-device step instead, in f64 and in the\n"
@@ -147,8 +158,10 @@ constexpr OptionRow kOptions[] = {
      "replace a param of the file, or give a parameter of a library schedule",
      kOnInput | bit(Command::sample) | bit(Command::explain)},
     {"--format", "FORMAT", "text", "text or json",
-     (kOnInput & ~bit(Command::show) & ~bit(Command::compare)) | bit(Command::sample) |
-         bit(Command::explain) | bit(Command::doctor)},
+     (kOnInput & ~bit(Command::show) & ~bit(Command::compare) & ~bit(Command::tune)) |
+         bit(Command::sample) | bit(Command::explain) | bit(Command::doctor)},
+    {"--format", "FORMAT", "text", "text, json, or svg: time and memory of every combination",
+     bit(Command::tune)},
     {"--format", "FORMAT", "text", "text, json, or html: their timelines on one page",
      bit(Command::compare)},
     {"--format", "FORMAT", "text",
@@ -173,7 +186,16 @@ constexpr OptionRow kOptions[] = {
     {"--stages", "RULE", "cost",
      "cost: a stage counts by its cost in the op table; equal: all stages count the same; the same as stages in --cost",
      kSimulates},
-    {"-o", "FILE", "", "write there instead of to standard output", kSimulates},
+    {"--minimize", "FIGURE", "makespan", "makespan, span, bubble, memory or traffic",
+     bit(Command::tune)},
+    {"--memory", "SIZE", "no bound", "refuse plans with a larger arena, such as 24GiB",
+     bit(Command::tune)},
+    {"--tries", "N", "500", "the largest number of combinations that are tried",
+     bit(Command::tune)},
+    {"--seed", "N", "0", "another seed tries other combinations", bit(Command::tune)},
+    {"-o", "FILE", "", "write there instead of to standard output",
+     kSimulates & ~bit(Command::tune)},
+    {"-o", "FILE", "", "write the program with the chosen values there", bit(Command::tune)},
     {"-o", "DIR", "", "the folder to write to, made when it is missing", bit(Command::build)},
     {"-o", "FILE|DIR", "", "the file to write, FILE.safetensors, or a new or empty folder",
      bit(Command::export_weights)},
@@ -194,7 +216,8 @@ constexpr OptionRow kOptions[] = {
      bit(Command::show)},
     {"--bodies", "", "", "in dag as text: the operations of bodies, too", bit(Command::show)},
     {"--print-after", "PASS", "",
-     "print the training DAG to standard error after a pass, or after every one: all", kOnInput},
+     "print the training DAG to standard error after a pass, or after every one: all",
+     kOnInput & ~bit(Command::tune)},
     {"-n", "PROCESSES", "1",
      "start so many processes here, each with its share of the ranks, and end all when one dies",
      bit(Command::train)},
@@ -204,7 +227,7 @@ constexpr OptionRow kOptions[] = {
      bit(Command::train) | bit(Command::build)},
     {"--device", "DEVICE", "the train's, else cpu",
      "the platform of the plan, whose kernels' workspaces count as memory: cpu or cuda",
-     bit(Command::check) | bit(Command::simulate) | bit(Command::compare)},
+     bit(Command::check) | bit(Command::simulate) | bit(Command::compare) | bit(Command::tune)},
     {"--device", "DEVICE", "the train's, else cpu",
      "of show program, memory, dag and timeline: cpu, or cuda, its launches, library calls and NCCL calls",
      bit(Command::show)},
@@ -299,6 +322,16 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     arguments.format = value;
   } else if (name == "-o") {
     arguments.output = value;
+  } else if (name == "--minimize") {
+    if (std::find(std::begin(views::kGoals), std::end(views::kGoals), value) ==
+        std::end(views::kGoals))
+      return "`--minimize " + value +
+             "` is no figure: write `makespan`, `span`, `bubble`, `memory` or `traffic`";
+    arguments.minimize = value;
+  } else if (name == "--memory") {
+    if (!lower::parse_override(value, {sema::TypeKind::bytes}))
+      return "`--memory " + value + "` is no size: write `--memory 24GiB`";
+    arguments.memory = value;
   } else if (name == "--level") {
     if (!one_of(value, {"built", "split", "placed", "communicating", "ordered", "planned"})) {
       return "`--level " + value +
@@ -403,6 +436,10 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     if (name == "--steps") arguments.steps = count;
     if (name == "--tokens") arguments.tokens = count;
     if (name == "--seed") arguments.seed = count;
+    if (name == "--tries") {
+      if (*count == 0) return "`--tries 0` tries nothing: write a number from 1 up";
+      arguments.tries = count;
+    }
     if (name == "--top-k") {
       if (*count == 0) return "`--top-k 0` leaves no token: write a number from 1 up";
       arguments.top_k = count;
@@ -472,8 +509,9 @@ std::string wrong_use(const CommandRow& command, const Arguments& arguments) {
     return "`--log` writes into the folder of the run: write `--out DIR`, too";
   if (!arguments.trace.empty() && arguments.trace == arguments.profile)
     return "`--trace` and `--profile` name one file: give each its own";
-  const bool page = arguments.command == Command::compare && arguments.format == "html";
-  if (arguments.command != Command::show && !page &&
+  const bool picture = (arguments.command == Command::compare && arguments.format == "html") ||
+                       (arguments.command == Command::tune && arguments.format == "svg");
+  if (arguments.command != Command::show && !picture &&
       !one_of(arguments.format, {"", "text", "json"}))
     return "`--format " + arguments.format + "` is only for `show`";
   const bool of_operations = !arguments.cost.empty() || !arguments.kept_weights.empty() ||

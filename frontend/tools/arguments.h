@@ -21,6 +21,7 @@ enum class Command : std::uint8_t {
   show,
   simulate,
   compare,
+  tune,
   train,
   sample,
   build,
@@ -46,6 +47,9 @@ struct Arguments {
   std::string cost, rates, costs_file, machine;  // --cost, --rates, --costs, --machine
   std::string kept_weights, kept_forward;        // --w, --keep
   std::string stages;                            // --stages: `cost` or `equal`
+  std::string minimize = "makespan";             // --minimize
+  std::string memory;                            // --memory; empty: no bound
+  std::optional<std::uint64_t> tries;            // --tries
   std::string print_after;                       // --print-after
   std::string device;                            // --device; empty: that of each train
   std::string transport;                         // --transport; empty: by the processes

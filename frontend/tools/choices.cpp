@@ -1,5 +1,9 @@
 #include "frontend/tools/choices.h"
 
+#include <iterator>
+
+#include "frontend/views/tuning.h"
+
 namespace piper::tools {
 
 bool takes(const OptionRow& option, Command command) {
@@ -12,8 +16,10 @@ std::vector<std::string_view> choices_of(const OptionRow& option) {
     if (takes(option, Command::show))
       return {"text", "json", "pipe", "pir", "svg", "html", "perfetto"};
     if (takes(option, Command::compare)) return {"text", "json", "html"};
+    if (takes(option, Command::tune)) return {"text", "json", "svg"};
     return {"text", "json"};
   }
+  if (name == "--minimize") return {std::begin(views::kGoals), std::end(views::kGoals)};
   if (name == "--level") return {"built", "split", "placed", "communicating", "ordered", "planned"};
   if (name == "--print-after")
     return {"build",         "split",       "place", "replicate",
@@ -45,6 +51,7 @@ WordKind word_kind(Command command) {
     case Command::show:
     case Command::simulate:
     case Command::compare:
+    case Command::tune:
     case Command::build: return WordKind::input;
     case Command::train:
     case Command::sample:

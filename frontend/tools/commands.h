@@ -11,6 +11,7 @@ int run_check(Console& console, const Arguments& arguments);
 int run_show(Console& console, const Arguments& arguments);
 int run_simulate(Console& console, const Arguments& arguments);
 int run_compare(Console& console, const Arguments& arguments);
+int run_tune(Console& console, const Arguments& arguments);
 int run_train(Console& console, const Arguments& arguments);
 int run_build(Console& console, const Arguments& arguments);
 int run_sample(Console& console, const Arguments& arguments);

@@ -33,6 +33,7 @@ int run_command(std::span<const std::string> words, Console& console) {
     case Command::show: return run_show(console, arguments);
     case Command::simulate: return run_simulate(console, arguments);
     case Command::compare: return run_compare(console, arguments);
+    case Command::tune: return run_tune(console, arguments);
     case Command::train: return run_train(console, arguments);
     case Command::build: return run_build(console, arguments);
     case Command::sample: return run_sample(console, arguments);

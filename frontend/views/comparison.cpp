@@ -22,7 +22,8 @@ using passes::Timeline;
 
 struct Figure {
   const char* name;
-  const char* key;  // in JSON; empty: stands nested there
+  const char* key;
+  bool nested;  // in JSON, where it stands in the object `bubble`
   double (*of)(const Compared& compared);
   std::string (*text)(const Compared& compared);
 };
@@ -34,23 +35,29 @@ std::string number(double value) {
 }
 
 constexpr Figure kFigures[] = {
-    {"bubble (span)", "", [](const Compared& c) { return c.timeline.bubble_span; },
+    {"bubble (span)", "bubble_span", true, [](const Compared& c) { return c.timeline.bubble_span; },
      [](const Compared& c) { return number(c.timeline.bubble_span); }},
-    {"bubble (makespan)", "", [](const Compared& c) { return c.timeline.bubble_makespan; },
+    {"bubble (makespan)", "bubble", true,
+     [](const Compared& c) { return c.timeline.bubble_makespan; },
      [](const Compared& c) { return number(c.timeline.bubble_makespan); }},
-    {"span", "span", [](const Compared& c) { return c.timeline.span; },
+    {"span", "span", false, [](const Compared& c) { return c.timeline.span; },
      [](const Compared& c) { return pictures::time_text(c.timeline.span, c.timeline.unit); }},
-    {"makespan", "makespan", [](const Compared& c) { return c.timeline.makespan; },
+    {"makespan", "makespan", false, [](const Compared& c) { return c.timeline.makespan; },
      [](const Compared& c) { return pictures::time_text(c.timeline.makespan, c.timeline.unit); }},
-    {"peak", "peak", [](const Compared& c) { return c.peak; },
+    {"peak", "peak", false, [](const Compared& c) { return c.peak; },
      [](const Compared& c) { return number(c.peak); }},
-    {"memory", "memory", [](const Compared& c) { return static_cast<double>(c.bytes); },
+    {"memory", "memory", false, [](const Compared& c) { return static_cast<double>(c.bytes); },
      [](const Compared& c) { return bytes_text(c.bytes); }},
-    {"traffic", "traffic", [](const Compared& c) { return static_cast<double>(c.traffic); },
+    {"traffic", "traffic", false, [](const Compared& c) { return static_cast<double>(c.traffic); },
      [](const Compared& c) { return bytes_text(c.traffic); }},
-    {"lines", "lines", [](const Compared& c) { return static_cast<double>(c.lines); },
+    {"lines", "lines", false, [](const Compared& c) { return static_cast<double>(c.lines); },
      [](const Compared& c) { return std::to_string(c.lines); }},
 };
+
+const Figure& figure_of(std::string_view key) {
+  return *std::find_if(std::begin(kFigures), std::end(kFigures),
+                       [&](const Figure& figure) { return key == figure.key; });
+}
 
 /// Lines that say something.
 std::size_t lines_of(std::string_view text) {
@@ -160,6 +167,11 @@ std::string planned_for_text(const std::list<Compared>& all) {
 
 }  // namespace
 
+double figure(const Compared& one, std::string_view key) { return figure_of(key).of(one); }
+std::string figure_text(const Compared& one, std::string_view key) {
+  return figure_of(key).text(one);
+}
+
 std::vector<std::string> alternatives(const lower::Override& size) {
   std::vector<std::string> values;
   for (std::size_t at = 0; at <= size.value.size();) {
@@ -238,7 +250,7 @@ llvm::json::Array comparison_json(const std::list<Compared>& all) {
     Array best;
     for (const Figure& figure : kFigures) {
       if (!is_shown(figure, all)) continue;
-      if (figure.key[0] != '\0') object[figure.key] = figure.of(one);
+      if (!figure.nested) object[figure.key] = figure.of(one);
       if (is_best(figure, all, one)) best.push_back(figure.name);
     }
     object["device"] = directive::kPlatformNames[static_cast<std::size_t>(one.device)];

@@ -65,6 +65,10 @@ std::vector<Sizes> sweep(std::span<const lower::Override> overrides);
 /// The values of one size: several where all are numbers, `m=4,8`.
 std::vector<std::string> alternatives(const lower::Override& size);
 
+/// The figure of a key, such as `makespan` and `bubble`, and its text with a unit.
+double figure(const Compared& one, std::string_view key);
+std::string figure_text(const Compared& one, std::string_view key);
+
 /// A row for each.
 std::string comparison_text(const std::list<Compared>& all);
 /// An object for each.

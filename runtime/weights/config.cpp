@@ -118,8 +118,7 @@ bool is_plain(const JsonValue& value, const JsonValue& plain) {
 
 /// A rotary object of a config, which stands for null if its features are plain.
 bool is_judged_by_features(std::string_view key, const JsonValue& value) {
-  return is_rotary(key) &&
-         (value.find("rope_type") != nullptr || value.find("type") != nullptr);
+  return is_rotary(key) && (value.find("rope_type") != nullptr || value.find("type") != nullptr);
 }
 
 /// Whether a file says that it has no windows, whatever their size.
@@ -180,7 +179,8 @@ std::optional<std::vector<std::string>> compare_config(const WeightFiles& files,
     const std::vector<const JsonValue*> values = values_of(*config, fact.key);
     if (values.empty() && !wanted->is_null()) report.unchecked.push_back(fact.key);
     for (const JsonValue* const found : values) {
-      if (equal(*wanted, *found) || (wanted->is_null() && is_judged_by_features(fact.key, *found))) continue;
+      if (equal(*wanted, *found) || (wanted->is_null() && is_judged_by_features(fact.key, *found)))
+        continue;
       differences.push_back(shown_name(fact.key) + " of its `config.json` is " +
                             value_text(*found) + ", and that of this model is " +
                             value_text(*wanted));

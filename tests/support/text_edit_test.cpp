@@ -29,8 +29,9 @@ TEST(TextEdit, ReplacesDeletesAndMoves) {
 }
 
 TEST(TextEdit, WithoutLocationsHasNeitherReferencesNorTable) {
-  EXPECT_EQ(without_locations("mesh a(b: 2) #1\nstream c #12 {\n}\nlocations {\n  1 \"a\":1:1-1:2\n}\n"),
-            "mesh a(b: 2)\nstream c {\n}\n");
+  EXPECT_EQ(
+      without_locations("mesh a(b: 2) #1\nstream c #12 {\n}\nlocations {\n  1 \"a\":1:1-1:2\n}\n"),
+      "mesh a(b: 2)\nstream c {\n}\n");
   EXPECT_EQ(without_locations(kText), kText);
 }
 

@@ -137,14 +137,26 @@ Value Evaluator::param(std::size_t position) {
   }
   if (!known) {
     // The analysis has refused params that need each other.
-    Frame frame;
-    frame.slots.resize(program_->params[position].frame_size);
-    const ast::Expr& written = *program_->params[position].syntax->value;
-    Value value =
-        convert(eval(written, frame), program_->params[position].type, written.range, frame);
-    known = std::move(value);
+    Values values = values_of_param(position);
+    known = values.empty() ? Value() : std::move(values.front());
   }
   return *known;
+}
+
+Values Evaluator::values_of_param(std::size_t position) {
+  const sema::Param& param = program_->params[position];
+  const ast::Expr& written = *param.syntax->value;
+  Frame frame;
+  frame.slots.resize(param.frame_size);
+  const Value value = eval(written, frame);
+  Values values = param.syntax->has_choices ? elements(value, written.range, frame) : Values{value};
+  if (failed_) return {};
+  if (values.empty()) {
+    fail(Code::empty_list, written.range, frame, "`{}` has no choices: the list is empty",
+         param.syntax->name.name);
+  }
+  for (Value& one : values) one = convert(std::move(one), param.type, written.range, frame);
+  return failed_ ? Values() : values;
 }
 
 Value Evaluator::eval_number(const ast::NumberExpr& expr) const {

@@ -196,6 +196,8 @@ class Evaluator {
 
   /// The value of a param: an override, or its expression evaluated when it is first asked for.
   Value param(std::size_t position);
+  /// The value that the program gives to a param, or its choices; at least one unless it fails.
+  Values values_of_param(std::size_t position);
   /// By position in Program::params; values of `-D` are here from the beginning.
   std::vector<std::optional<Value>> params;
   /// Receives the values of expressions; may be null.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace piper::orders {
 
@@ -20,6 +21,10 @@ class BoundTables {
         const std::uint32_t track = group * problem.parts() + part;
         hops[part] = hops[part - 1] + problem.sent(track - 1, track);
       }
+    }
+    for (std::uint32_t part = 0; part < problem.parts(); ++part) {
+      for (std::uint32_t pass = 0; pass < kTrackPasses; ++pass)
+        sums_[pass].push_back(sums_[pass].back() + problem.seconds_of(part)[pass]);
     }
     const std::uint32_t ranks = problem.ranks();
     low_.assign(std::size_t{ranks} * problem.groups(), SearchProblem::kNone);
@@ -59,28 +64,41 @@ class BoundTables {
     return hops_[group][to] - hops_[group][from];
   }
   std::uint32_t last() const { return problem_.parts() - 1; }
-  double seconds(TrackPass pass) const { return problem_.seconds(pass); }
+  double seconds(std::uint32_t part, TrackPass pass) const {
+    return problem_.seconds_of(part)[pass];
+  }
   /// The time of a pass of parts `from` to `end` - 1.
   double run(TrackPass pass, std::uint32_t from, std::uint32_t end) const {
-    return (end - from) * seconds(pass);
+    return sums_[pass][end] - sums_[pass][from];
   }
   /// The same, with the messages on the way between parts `from` and `end`.
   double way(std::uint32_t group, TrackPass pass, std::uint32_t from, std::uint32_t end) const {
     return run(pass, from, end) + hops(group, from, end);
   }
-  /// Instances of the parts of a rank.
-  std::uint32_t pieces(std::uint32_t rank) const {
-    std::uint32_t total = 0;
-    for (const std::uint32_t number : problem_.tracks_on(rank))
-      total += problem_.tracks()[number].count;
+  /// The longest time of as many operations of a pass as a rank may hold.
+  double of_held(std::uint32_t rank, TrackPass pass) const {
+    std::vector<std::pair<double, std::uint32_t>> all;  // times, and how often
+    for (const std::uint32_t number : problem_.tracks_on(rank)) {
+      const Track& track = problem_.tracks()[number];
+      all.emplace_back(seconds(track.part, pass), track.count);
+    }
+    std::sort(all.rbegin(), all.rend());
+    double total = 0;
+    std::uint32_t left = problem_.capacity();
+    for (const auto& [time, count] : all) {
+      total += time * std::min(left, count);
+      left -= std::min(left, count);
+    }
     return total;
   }
-  /// The time of as many operations of a pass as a rank may hold.
-  double of_held(std::uint32_t rank, TrackPass pass) const {
-    return std::min(problem_.capacity(), pieces(rank)) * seconds(pass);
-  }
   double work(std::uint32_t rank) const {
-    return pieces(rank) * (seconds(kTrackF) + seconds(kTrackB) + seconds(kTrackW));
+    double total = 0;
+    for (const std::uint32_t number : problem_.tracks_on(rank)) {
+      const Track& track = problem_.tracks()[number];
+      for (const TrackPass pass : {kTrackF, kTrackB, kTrackW})
+        total += track.count * seconds(track.part, pass);
+    }
+    return total;
   }
 
   /// The shortest `time(group, first part on the rank)` over the groups with parts on a rank.
@@ -116,8 +134,8 @@ class BoundTables {
     double total = 0;
     for (const std::uint32_t number : problem_.tracks_on(rank)) {
       const Track& track = problem_.tracks()[number];
-      total += track.count *
-               (around(track.group, track.part, track.part) + seconds(kTrackB) + seconds(kTrackW));
+      total += track.count * (around(track.group, track.part, track.part) +
+                              seconds(track.part, kTrackB) + seconds(track.part, kTrackW));
     }
     return problem_.capacity() == 0 ? 0 : total / problem_.capacity();
   }
@@ -139,7 +157,8 @@ class BoundTables {
                       return way(group, kTrackF, low_[at(a, group)], low);
                     }) +
            shortest(b, [&](std::uint32_t group, std::uint32_t low) {
-             return way(group, kTrackB, low_[at(a, group)], low) + seconds(kTrackW);
+             const std::uint32_t of_a = low_[at(a, group)];
+             return way(group, kTrackB, of_a, low) + seconds(of_a, kTrackW);
            });
   }
   /// From the start of all to the first start of a rank.
@@ -150,11 +169,12 @@ class BoundTables {
   /// From the end of the last backward of a rank to the end of all.
   double to_end(std::uint32_t rank) const {
     return shortest(rank, [&](std::uint32_t group, std::uint32_t low) {
-      return way(group, kTrackB, 0, low) + seconds(kTrackW);
+      return way(group, kTrackB, 0, low) + seconds(0, kTrackW);
     });
   }
 
   const SearchProblem& problem_;
+  std::vector<double> sums_[kTrackPasses] = {{0}, {0}, {0}};  // by part: of those before
   std::vector<std::vector<double>> hops_;  // by group, part: messages from part 0 on
   std::vector<std::uint32_t> low_, high_;  // by rank and group: the first and the last part
 };

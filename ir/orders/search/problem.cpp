@@ -9,11 +9,14 @@
 namespace piper::orders {
 
 SearchProblem::SearchProblem(const PlacedParts& work, const SearchRule& rule)
-    : rule_(rule),
-      parts_(work.part.extent),
-      tracks_on_(work.ranks.size()),
-      seconds_{rule.f, rule.bi + (rule.split_backward ? 0 : rule.bw),
-               rule.split_backward ? rule.bw : 0} {
+    : SearchProblem(work, rule,
+                    std::vector<PartSeconds>(work.part.extent,
+                                             {rule.f, rule.bi + (rule.split_backward ? 0 : rule.bw),
+                                              rule.split_backward ? rule.bw : 0})) {}
+
+SearchProblem::SearchProblem(const PlacedParts& work, const SearchRule& rule,
+                             const std::vector<PartSeconds>& seconds)
+    : rule_(rule), parts_(work.part.extent), tracks_on_(work.ranks.size()), seconds_(seconds) {
   std::map<std::vector<std::uint32_t>, std::uint32_t> group_of;
   for (std::uint32_t instance = 0; instance < work.instances(); ++instance) {
     const auto begin = work.rank_of.begin() + std::int64_t{instance} * parts_;

@@ -26,6 +26,9 @@ struct SearchRule : OrderRule {
 /// A pass of a track. `kBackward` is `BI` if backwards are split, else `B`.
 enum TrackPass : std::uint32_t { kTrackF, kTrackB, kTrackW, kTrackPasses };
 
+/// The times of one part, by pass; that of `BW` is 0 if backwards are whole.
+using PartSeconds = std::array<double, kTrackPasses>;
+
 /// `kTrackPasses * track + pass`.
 using Code = std::uint32_t;
 using CodeLists = std::vector<std::vector<Code>>;  // by rank
@@ -42,6 +45,9 @@ class SearchProblem {
   };
 
   SearchProblem(const PlacedParts& work, const SearchRule& rule);
+  /// With times of their own for each part, in place of those of the rule.
+  SearchProblem(const PlacedParts& work, const SearchRule& rule,
+                const std::vector<PartSeconds>& seconds);
 
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(tracks_on_.size()); }
   std::uint32_t parts() const { return parts_; }
@@ -56,8 +62,11 @@ class SearchProblem {
   std::span<const std::uint32_t> instances(std::uint32_t group) const { return instances_[group]; }
   bool split() const { return rule_.split_backward; }
   const SearchRule& rule() const { return rule_; }
-  /// The time of an operation of a code, or of a pass.
-  double seconds(Code code) const { return seconds_[code % kTrackPasses]; }
+  /// The time of an operation of a code.
+  double seconds(Code code) const {
+    return seconds_[tracks_[code / kTrackPasses].part][code % kTrackPasses];
+  }
+  const PartSeconds& seconds_of(std::uint32_t part) const { return seconds_[part]; }
   /// The time of a message between the ranks of two tracks.
   double sent(std::uint32_t from, std::uint32_t to) const {
     return tracks_[from].rank == tracks_[to].rank ? 0 : rule_.comm;
@@ -86,7 +95,7 @@ class SearchProblem {
   std::vector<Track> tracks_;
   std::vector<std::vector<std::uint32_t>> tracks_on_;
   std::vector<std::vector<std::uint32_t>> instances_;  // by group
-  std::array<double, kTrackPasses> seconds_;           // that of `BW` is 0 if backwards are whole
+  std::vector<PartSeconds> seconds_;                   // by part
   std::uint32_t capacity_ = 0;
   std::uint64_t operations_ = 0;
 };
