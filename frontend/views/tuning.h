@@ -1,5 +1,5 @@
 #pragma once
-// What the combinations of choices of a program cost, and the best of them.
+// The costs of the combinations of choices of a program, and the best combination.
 //
 //   Tuning tuning(holes, "makespan", {});
 //   search_choices(sizes_of(holes), initial, limits, [&](const Choice& choice) { return tuning.take(choice, ...); });
