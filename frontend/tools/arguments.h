@@ -82,6 +82,9 @@ struct Arguments {
   std::optional<std::uint64_t> seed;             // --seed
 };
 
+/// The largest number of words of a command that takes any number.
+inline constexpr std::size_t kAnyNumber = SIZE_MAX;
+
 struct CommandRow {
   Command command;
   const char* name;

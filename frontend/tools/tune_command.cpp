@@ -41,7 +41,7 @@ class Tune {
   Tune(Console& console, const Arguments& arguments) : console_(console), arguments_(arguments) {
     fixed_ = arguments;
     std::erase_if(fixed_.overrides,
-                  [](const lower::Override& each) { return views::alternatives(each).size() > 1; });
+                  [](const lower::Override& size) { return views::alternatives(size).size() > 1; });
   }
 
   int run() {
@@ -88,12 +88,12 @@ class Tune {
           holes_.emplace_back(param.name, param.choices, param.literals, std::size_t{0});
       hole.initial = place_of(param.value, hole.values);
     }
-    for (const lower::Override& each : arguments_.overrides) {
-      const std::vector<std::string> values = views::alternatives(each);
+    for (const lower::Override& size : arguments_.overrides) {
+      const std::vector<std::string> values = views::alternatives(size);
       if (values.size() < 2) continue;
-      views::Hole& hole = holes_.emplace_back(each.name, values, values, std::size_t{0});
+      views::Hole& hole = holes_.emplace_back(size.name, values, values, std::size_t{0});
       for (const lower::ParamChoices& param : *params) {
-        if (param.name == each.name) hole.initial = place_of(param.value, values);
+        if (param.name == size.name) hole.initial = place_of(param.value, values);
       }
     }
     if (!holes_.empty()) return true;
@@ -120,7 +120,7 @@ class Tune {
 
   bool is_given(const std::string& name) const {
     return std::any_of(arguments_.overrides.begin(), arguments_.overrides.end(),
-                       [&](const lower::Override& each) { return each.name == name; });
+                       [&](const lower::Override& size) { return size.name == name; });
   }
 
   /// The position behind the last one if it is none of them: then no combination is that of the
@@ -206,9 +206,9 @@ class Tune {
 
   std::string first_sizes(const views::Tuning& tuning) const {
     std::string text;
-    for (const lower::Override& each :
+    for (const lower::Override& size :
          overrides_of(tuning.overrides_of(views::Choice(holes_.size(), 0))))
-      text += " -D " + each.name + "=" + each.value;
+      text += " -D " + size.name + "=" + size.value;
     return text;
   }
 

@@ -186,14 +186,14 @@ std::vector<std::string> alternatives(const lower::Override& size) {
 
 std::vector<Sizes> sweep(std::span<const lower::Override> overrides) {
   std::vector<Sizes> all = {{}};
-  for (const lower::Override& each : overrides) {
-    const std::vector<std::string> values = alternatives(each);
+  for (const lower::Override& size : overrides) {
+    const std::vector<std::string> values = alternatives(size);
     std::vector<Sizes> next;
     for (const Sizes& sizes : all) {
       for (const std::string& value : values) {
         next.push_back(sizes);
-        next.back().overrides.push_back({each.name, value});
-        if (values.size() > 1) next.back().name += " " + each.name + "=" + value;
+        next.back().overrides.push_back({size.name, value});
+        if (values.size() > 1) next.back().name += " " + size.name + "=" + value;
       }
     }
     all = std::move(next);
