@@ -322,7 +322,8 @@ std::vector<Zone> broken_zones(std::string_view text) {
     const std::size_t next =
         i + 1 < module.items.size() ? module.items[i + 1]->range.begin : text.size() + 1;
     const auto fault = std::lower_bound(module.faults.begin(), module.faults.end(), begin);
-    if (fault == module.faults.end() || *fault >= next) continue;
+    const bool faulty = fault != module.faults.end() && *fault < next;
+    if (!faulty && module.items[i]->kind != ast::ItemKind::error) continue;
     const std::size_t line = text.rfind('\n', begin == 0 ? 0 : begin - 1);
     const std::size_t from = begin == 0 || line == std::string_view::npos ? 0 : line + 1;
     const std::size_t last = next > text.size() ? text.size() : text.rfind('\n', next - 1);

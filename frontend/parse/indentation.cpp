@@ -183,18 +183,13 @@ class BlockCloser {
   std::size_t depth_ = 0;  // of `(` and `[`
 };
 
-/// Opens the blocks of one declaration that has more `}` than `{`: a line is the head of a block
-/// if the lines below it are indented further, up to a `}` at its indentation.
+/// Opens the blocks of one declaration that has more `}` than `{`: the line of a construct with a
+/// block is its head if the lines below it are indented further, up to a `}` at its indentation.
 class BlockOpener {
  public:
   BlockOpener(RawTokens& result, std::string_view text, FileId file, SelectedReports& sink,
               std::size_t lacking)
-      : result_(result),
-        begin_(result.size()),
-        text_(text),
-        file_(file),
-        sink_(sink),
-        lacking_(lacking) {}
+      : result_(result), text_(text), file_(file), sink_(sink), lacking_(lacking) {}
 
   void take(const RawToken& token) {
     if (token.first_on_line && depth_ == 0) begin_line(token);
@@ -222,9 +217,11 @@ class BlockOpener {
     // A line that is indented as far as the one before it is not below that.
     if (!lines_.empty() && !lines_.back().opened && lines_.back().column == column)
       lines_.pop_back();
-    if (result_.size() > begin_ && result_.back().type != Lexer::LBRACE && column > column_)
+    if (heads_ && result_.back().type != Lexer::LBRACE && column > column_)
       lines_.push_back({false, result_.size(), column_});
     column_ = column;
+    heads_ =
+        heads_block(token.type) || text_.substr(token.begin, token.end - token.begin) == "config";
   }
 
   void close(const RawToken& token) {
@@ -255,12 +252,12 @@ class BlockOpener {
   }
 
   RawTokens& result_;
-  std::size_t begin_;  // of the declaration
   std::string_view text_;
   FileId file_;
   SelectedReports& sink_;
   std::size_t lacking_;
   std::vector<Line> lines_;
+  bool heads_ = false;  // the line before begins a construct with a block
   std::size_t column_ = 0;
   std::size_t depth_ = 0;  // of `(` and `[`
 };

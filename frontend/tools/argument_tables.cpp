@@ -69,13 +69,14 @@ constexpr CommandRow kCommands[] = {
     {Command::tune, "tune", "piper tune IN [NAME]", 1, 2,
      "choose values of a program by simulated time and memory",
      "Tries the choices of a program: those of its params, such as `param m in [8, 16, 32]`, and sizes of -D with several values. It compiles each\n"
-     "combination, checks its requirements, simulates it as `piper simulate` does, and prints those that no other beats in both time and memory. The\n"
-     "chosen one has the smallest figure of --minimize. Up to --tries combinations are all tried; of more, one choice at a time is improved, from\n"
-     "the program as written and then from random combinations. Refused combinations are counted by their diagnostics. Ctrl-C keeps the best\n"
-     "one so far. With -o the program is written with the chosen values, and with a comment that says why.",
+     "combination, checks its requirements, and simulates it as `piper simulate` does: a train in seconds, unless costs of operations are given. It\n"
+     "prints the combinations that no other beats in both time and memory, and chooses the one with the smallest figure of --minimize. Up to --tries\n"
+     "combinations are all tried; of more, one choice at a time is improved, from the program as written and then from random combinations. Refused\n"
+     "combinations are counted by their diagnostics. Ctrl-C keeps the best one so far. With -o the program is written with the chosen values, and\n"
+     "with a comment that says why.",
      "IN is a .pipe file, or a schedule of the standard library:\n"
      "  piper tune gpt.pipe --machine cluster.pipe --memory 24GiB -o tuned.pipe\n"
-     "  piper tune zbv -D p=4 -D m=8,16,32 --minimize bubble\n"},
+     "  piper tune zbv -D p=4 -D m=8,16,32\n"},
     {Command::train, "train", "piper train FILE [NAME]", 1, 2, "run a train on local devices",
      "Compiles, builds and runs a train, shows its progress, and evaluates the held-out data at the end. With --out it keeps checkpoints, and\n"
      "--resume goes on from one. With --reference it runs three steps and compares them with the one-device step instead, in f64 and in the\n"
@@ -177,8 +178,8 @@ constexpr OptionRow kOptions[] = {
     {"--stages", "RULE", "cost",
      "cost: a stage counts by its cost in the op table; equal: all stages count the same; the same as stages in --cost",
      kSimulates},
-    {"--minimize", "FIGURE", "makespan", "makespan, span, bubble, memory or traffic",
-     bit(Command::tune)},
+    {"--minimize", "FIGURE", "makespan, of a schedule by itself bubble",
+     "makespan, span, bubble, memory or traffic", bit(Command::tune)},
     {"--memory", "SIZE", "no bound", "refuse plans with a larger arena, such as 24GiB",
      bit(Command::tune)},
     {"--tries", "N", "500", "the largest number of combinations that are tried",

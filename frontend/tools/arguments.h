@@ -47,7 +47,7 @@ struct Arguments {
   std::string cost, rates, costs_file, machine;  // --cost, --rates, --costs, --machine
   std::string kept_weights, kept_forward;        // --w, --keep
   std::string stages;                            // --stages: `cost` or `equal`
-  std::string minimize = "makespan";             // --minimize
+  std::string minimize;                          // --minimize; empty: by the subject
   std::string memory;                            // --memory; empty: no bound
   std::optional<std::uint64_t> tries;            // --tries
   std::string print_after;                       // --print-after

@@ -54,8 +54,9 @@ class Tune {
     std::optional<lower::Value> memory;
     if (!arguments_.memory.empty())
       memory = lower::parse_override(arguments_.memory, {sema::TypeKind::bytes});
+    of_train_ = has_train(session);
     views::Tuning tuning(
-        holes_, arguments_.minimize,
+        holes_, goal(),
         memory ? std::optional(memory->get<lower::ByteCount>()->bytes) : std::nullopt);
     const runtime::Interrupt interrupt;
     search(tuning, interrupt);
@@ -84,25 +85,47 @@ class Tune {
       params_.insert(param.name);
       if (is_given(param.name)) given_[param.name] = param.literal;
       if (param.choices.size() < 2 || is_given(param.name)) continue;
-      views::Hole& hole =
-          holes_.emplace_back(param.name, param.choices, param.literals, std::size_t{0});
+      views::Hole& hole = holes_.emplace_back(param.name, param.choices, param.literals);
       hole.initial = place_of(param.value, hole.values);
     }
     for (const lower::Override& size : arguments_.overrides) {
       const std::vector<std::string> values = views::alternatives(size);
       if (values.size() < 2) continue;
-      views::Hole& hole = holes_.emplace_back(size.name, values, values, std::size_t{0});
+      views::Hole& hole = holes_.emplace_back(size.name, values, values);
       for (const lower::ParamChoices& param : *params) {
         if (param.name == size.name) hole.initial = place_of(param.value, values);
       }
     }
     if (!holes_.empty()) return true;
     session.sink()
-        .report(Code::no_choices, SourceRange(), "nothing of `{}` can be chosen",
+        .report(Code::no_choices, SourceRange(), "`{}` has no choices",
                 arguments_.positional.front())
         .hint(
             "declare choices, such as `param m in [8, 16, 32]`, or give several sizes: `-D m=8,16,32`");
     return false;
+  }
+
+  /// A train, unless the name is that of a schedule.
+  bool has_train(Session& session) const {
+    const sema::Program& program = *session.compilation().program();
+    return std::any_of(program.trains.begin(), program.trains.end(), [&](const sema::Train& one) {
+      return one.module.index() == 0 && (name_.empty() || one.name() == name_);
+    });
+  }
+
+  /// A schedule by itself has more work the more microbatches it has.
+  std::string_view goal() const {
+    if (!arguments_.minimize.empty()) return arguments_.minimize;
+    return of_train_ ? "makespan" : "bubble";
+  }
+
+  /// Costs of operations are those of one microbatch, whatever its size: a train is simulated in
+  /// seconds unless they are given.
+  bool takes_seconds() const {
+    const std::string given = arguments_.cost + arguments_.kept_weights + arguments_.kept_forward +
+                              arguments_.stages + arguments_.rates + arguments_.costs_file +
+                              arguments_.machine;
+    return of_train_ && given.empty();
   }
 
   /// Whether the program has a place for every choice, and the file can be written.
@@ -123,11 +146,11 @@ class Tune {
                        [&](const lower::Override& size) { return size.name == name; });
   }
 
-  /// The position behind the last one if it is none of them: then no combination is that of the
-  /// program.
-  static std::size_t place_of(const std::string& value, const std::vector<std::string>& values) {
-    return static_cast<std::size_t>(std::find(values.begin(), values.end(), value) -
-                                    values.begin());
+  static std::optional<std::size_t> place_of(const std::string& value,
+                                             const std::vector<std::string>& values) {
+    const auto found = std::find(values.begin(), values.end(), value);
+    if (found == values.end()) return std::nullopt;
+    return static_cast<std::size_t>(found - values.begin());
   }
 
   std::vector<lower::Override> overrides_of(const std::vector<lower::Override>& chosen) const {
@@ -141,7 +164,7 @@ class Tune {
     views::Choice initial;
     for (const views::Hole& hole : holes_) {
       sizes.push_back(hole.values.size());
-      initial.push_back(hole.initial < hole.values.size() ? hole.initial : 0);
+      initial.push_back(hole.initial.value_or(0));
     }
     combinations_ = views::combinations(sizes);
     const std::uint64_t tries = arguments_.tries.value_or(kDefaultTries);
@@ -175,8 +198,9 @@ class Tune {
                                          const std::vector<lower::Override>& chosen,
                                          const std::string& shown) {
     const std::vector<lower::Override> overrides = overrides_of(chosen);
-    const auto costs = read_simulation_costs(session, overrides);
+    auto costs = read_simulation_costs(session, overrides);
     if (!costs) return std::nullopt;
+    if (takes_seconds()) costs->actions.emplace();
     std::vector<bool> taken(overrides.size(), false);
     auto figures = views::look_at(session.compilation(), {input_, name_, shown, *costs, overrides},
                                   taken, session.sink());
@@ -233,6 +257,9 @@ class Tune {
       console_.out << text;
     } else {
       console_.out << tuning.text(combinations_);
+      if (takes_seconds())
+        console_.out
+            << "times are those of one core for each device; `--machine` or `--rates` states others\n";
     }
   }
 
@@ -258,6 +285,7 @@ class Tune {
   const Arguments& arguments_;
   Arguments fixed_;  // without the sizes that have several values
   std::string input_, name_;
+  bool of_train_ = false;
   std::vector<views::Hole> holes_;
   std::set<std::string> params_;              // of the file
   std::map<std::string, std::string> given_;  // literals of params that `-D` gives

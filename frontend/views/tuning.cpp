@@ -94,7 +94,9 @@ std::string Tuning::reason_text() const {
   std::string text =
       "chosen: " + name_of(best_->choice) + ", " + goal_ + " " + figure_text(best_->figures, goal_);
   if (goal_ != "memory") text += ", memory " + figure_text(best_->figures, "memory");
-  if (!as_written_) return text + "; as written it is refused";
+  const bool is_written =
+      std::all_of(holes_.begin(), holes_.end(), [](const Hole& hole) { return hole.initial; });
+  if (!as_written_) return text + (is_written ? "; as written it is refused" : "");
   if (is_initial(best_->choice)) return text + ", as written";
   text += "; as written " + goal_ + " " + figure_text(as_written_->figures, goal_);
   if (goal_ != "memory") text += ", memory " + figure_text(as_written_->figures, "memory");

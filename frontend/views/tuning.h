@@ -21,11 +21,11 @@
 namespace piper::views {
 
 /// A name with several values. `values` are as `-D` takes them, `literals` as the language writes
-/// them; `initial` is the one that the program has by itself.
+/// them; `initial` is the one that the program has by itself, if it is one of them.
 struct Hole {
   std::string name;
   std::vector<std::string> values, literals;
-  std::size_t initial = 0;
+  std::optional<std::size_t> initial = {};
 };
 
 /// Figures that may be made small, by their keys in JSON.
@@ -58,7 +58,7 @@ class Tuning {
   std::size_t tried() const { return tried_; }
   /// The one with the smallest figure, with less memory among equal ones; the first of these.
   const Row* best() const;
-  /// The combination that the program has by itself; null if it was refused.
+  /// The combination that the program has by itself; null if there is none, or if it was refused.
   const Row* as_written() const { return as_written_ ? &*as_written_ : nullptr; }
   /// Combinations that no other beats in both time and memory, by time.
   const std::list<Row>& front() const { return front_; }

@@ -225,7 +225,7 @@ TEST(CudaTrain, EveryCallThatIsRefusedIsTold) {
                               {"cuEventCreate", 5, false},
                               {"cublasLtMatmulAlgoGetHeuristic", 1, false},
                               {"cuMemcpyAsync", 9, true},
-                              {"cuLaunchKernel", 12, true},
+                              {"cuLaunchKernel", 24, true},
                               {"cublasLtMatmul", 5, true},
                               {"cuStreamWaitEvent", 4, true},
                               {"cuStreamWriteValue32", 20, true}}) {

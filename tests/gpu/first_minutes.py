@@ -219,11 +219,14 @@ PARTS = ("machine", "ladder", "gpt1b", "ceilings", "counters", "tests", "bench",
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--patience", type=float, help="factor of the limit of each step, which is that of a GPU [1, with --tiny 20]")
     parser.add_argument("--limit", type=float, default=560, help="seconds for all steps together")
     parser.add_argument("--out", default=os.environ.get("OUT", str(HERE / "out")), help="a folder for the two files; $OUT")
     parser.add_argument("--parts", default=",".join(PARTS), help="of " + ", ".join(PARTS))
     parser.add_argument("--tiny", action="store_true", help="small shapes")
     args = parser.parse_args()
+    if args.patience is None:
+        args.patience = 20 if args.tiny else 1
     unknown = [name for name in args.parts.split(",") if name not in PARTS]
     if unknown:
         parser.error(f"there is no part `{unknown[0]}`; parts are {', '.join(PARTS)}")
@@ -243,7 +246,7 @@ def main():
         os.environ.update({"PIPER_STALL_SECONDS": "20", "PYTHONUNBUFFERED": "1"})
         os.environ.setdefault("XDG_CACHE_HOME", str(work / "cache"))
         os.environ.setdefault("NCCL_DEBUG", "WARN")
-        session = Session(out, args.limit, work, patience=20 if args.tiny else 1)  # the limits are those of a GPU
+        session = Session(out, args.limit, work, patience=args.patience)
 
         def interrupted(*_):
             session.stop()

@@ -173,7 +173,7 @@ class FirstMinutes(OverStubs):
     def test_a_step_that_hangs_or_fails_does_not_stop_the_others(self):
         self.program("gpu_test", "exit 1")
         self.program("ncu", "sleep 600 & sleep 600")
-        code, summary, _, _ = self.first_minutes("--parts", "counters,tests", "--limit", "75")
+        code, summary, _, _ = self.first_minutes("--parts", "counters,tests", "--patience", "0.2")
         self.assertEqual(code, 1)
         self.assertRegex(summary, r"!! counters: did not end within \d+ s")
         self.assertIn("!! gpu_test: ended with 1", summary)
