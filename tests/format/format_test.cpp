@@ -152,7 +152,8 @@ TEST(Format, Rows) {
       {"train t = m() on d {\ndata : // c\nx\nsteps:3\n}\n",
        "train t = m() on d {\n    data:  // c\n        x\n    steps: 3\n}\n"},
       {"param x = 2*// c\n3\n", "param x = 2 *  // c\n    3\n"},
-      {"0\ns://", "0\ns:  //\n"},
+      // No declaration: left alone.
+      {"0\ns://", "0\ns://"},
       {"train t = m() on d {\ndata : x\nsteps:3\noptim:   y\n\nf(1)\n}\n",
        "train t = m() on d {\n    data:  x\n    steps: 3\n    optim: y\n\n    f(1)\n}\n"},
   };
