@@ -20,6 +20,13 @@ using dag::TokenProgram;
 
 namespace {
 
+/// The product of the extents of the dimensions from `begin` to `end` - 1.
+std::int64_t elements(const Type& type, std::size_t begin, std::size_t end) {
+  std::int64_t count = 1;
+  for (std::size_t d = begin; d < end; ++d) count *= type.dims[d].extent;
+  return count;
+}
+
 /// A graph with its ports, and the values of the model that it has.
 class BodyCopy {
  public:
@@ -251,10 +258,8 @@ class Rewriting {
       added.table = table->second;
     }
     if (along) {
-      added.row_elements = 1;
-      for (std::size_t d = 0; d < type.dims.size(); ++d) {
-        if (d != *along) (d < *along ? added.blocks : added.row_elements) *= type.dims[d].extent;
-      }
+      added.blocks = elements(type, 0, *along);
+      added.row_elements = elements(type, *along + 1, type.dims.size());
     }
     program_.sources.push_back(added);
     return entry->second = step_.input(at_position(type, along ? sequence : Symbol()),
