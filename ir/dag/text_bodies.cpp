@@ -190,7 +190,7 @@ void parse_body(TextReader& reader, Dag& dag, llvm::StringMap<std::uint32_t>& gl
   if (reader.failed()) return;
   const bool has_lines = reader.accept("{");
   if (has_lines) {
-    tensor::parse_lines(reader, body.graph);
+    tensor::parse_lines(reader, body.graph, &dag.mesh);
     reader.expect("}");
     if (reader.failed()) return;
   }

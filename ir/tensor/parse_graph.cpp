@@ -13,7 +13,8 @@ using Token = TextReader::Token;
 
 class GraphParser {
  public:
-  GraphParser(TextReader& in, Graph& graph) : in_(in), graph_(graph) {
+  GraphParser(TextReader& in, Graph& graph, const Mesh* mesh)
+      : in_(in), graph_(graph), mesh_(mesh) {
     for (std::size_t v = 0; v < graph.values().size(); ++v)
       values_.emplace(graph.values()[v].name, ValueId::at(v));
   }
@@ -213,7 +214,7 @@ class GraphParser {
     const Token first = in_.peek();
     Type type = this->type();
     const SourceRange type_range = in_.range_from(first);
-    const LayoutId layout = in_.layout(nullptr, type);
+    const LayoutId layout = in_.layout(mesh_, type);
     if (in_.failed()) return;
     if (word == "port" || word == "count") return define_leaf(result, std::move(type), layout);
     const Symbol name = quoted();
@@ -258,7 +259,7 @@ class GraphParser {
     std::vector<LayoutId> layouts;
     do {
       types.push_back(type());
-      layouts.push_back(in_.layout(nullptr, types.back()));
+      layouts.push_back(in_.layout(mesh_, types.back()));
     } while (!in_.failed() && in_.accept(","));
     const SourceRange types_range = in_.range_from(types_begin);
     in_.expect("@");
@@ -358,13 +359,16 @@ class GraphParser {
 
   TextReader& in_;
   Graph& graph_;
+  const Mesh* const mesh_;
   std::unordered_map<Symbol, ValueId> values_;
   std::unordered_map<Symbol, ParamId> params_;
 };
 
 }  // namespace
 
-void parse_lines(TextReader& reader, Graph& graph) { GraphParser(reader, graph).lines(); }
+void parse_lines(TextReader& reader, Graph& graph, const Mesh* mesh) {
+  GraphParser(reader, graph, mesh).lines();
+}
 
 std::optional<Graph> parse(std::string_view text, Context& context, DiagnosticSink& sink) {
   // Each text is a file of its own, so that texts parsed one after the other keep their lines.
