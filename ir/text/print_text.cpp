@@ -25,7 +25,7 @@ std::string text_of(auto print) {
 void print_name(llvm::raw_ostream& os, std::string_view name) {
   bool plain = !name.empty() && is_letter(name.front()) && name.back() != '.';
   for (const char c : name) plain = plain && is_name_char(c);
-  if (plain && name != "loc") {
+  if (plain && name != "locations") {
     os << llvm::StringRef(name.data(), name.size());
   } else {
     print_string(os, name);
