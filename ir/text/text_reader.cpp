@@ -133,12 +133,7 @@ bool TextReader::accept(std::string_view text) {
 }
 
 void TextReader::expect(std::string_view text) {
-  if (accept(text)) return;
-  if (at_end()) {
-    fail(Code::malformed_dag_text, token_, "the text ends where `{}` is expected", text);
-  } else {
-    fail(Code::malformed_dag_text, token_, "expected `{}`, found `{}`", text, token_.text);
-  }
+  if (!accept(text)) fail_expected("`" + std::string(text) + "`");
 }
 
 std::string_view TextReader::name(std::string_view what) {
@@ -155,11 +150,11 @@ std::string_view TextReader::name(std::string_view what) {
   return "";
 }
 
-void TextReader::fail_expected(std::string_view expected) {
+void TextReader::fail_expected(std::string_view expected, Code code) {
   if (at_end()) {
-    fail(Code::malformed_dag_text, token_, "the text ends where {} is expected", expected);
+    fail(code, token_, "the text ends where {} is expected", expected);
   } else {
-    fail(Code::malformed_dag_text, token_, "expected {}, found `{}`", expected, token_.text);
+    fail(code, token_, "expected {}, found `{}`", expected, token_.text);
   }
 }
 

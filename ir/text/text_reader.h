@@ -94,7 +94,7 @@ class TextReader {
     stop();
   }
   /// Reports the token, where `expected` should be.
-  void fail_expected(std::string_view expected);
+  void fail_expected(std::string_view expected, Code code = Code::malformed_dag_text);
   /// The text from a token to the last consumed one.
   SourceRange range_from(const Token& first) const {
     return {file_, first.begin, std::max(first.end, previous_.end)};
@@ -129,7 +129,6 @@ class TextReader {
   SourceRange read_range();
   LineColumn read_position(bool is_end);
   std::uint32_t read_coordinate(std::string_view digits, std::string_view expected);
-  void fail_location(std::string_view expected);
 
   FileId file_;
   Context& context_;
