@@ -7,8 +7,6 @@ namespace piper::dag {
 
 namespace {
 
-llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
-
 /// Names of the values that connect ports: the name of the first port that carries the value, with
 /// a number if two values would share it.
 class GlobalNames {
@@ -54,7 +52,7 @@ void print_ports(const Dag& dag, llvm::raw_ostream& os, const Body& body,
     os << (i > 0 ? ",\n    %" : "%");
     const std::string_view name = symbols.text(body.graph.value(port.value).name);
     print_name(os, name);
-    os << ": " << ref(port_kind_name(port.kind)) << ' ';
+    os << ": " << port_kind_name(port.kind) << ' ';
     os << tensor::print(body.graph.type(port.value), symbols);
     print_layout(os, body.graph.value(port.value).layout, *dag.context);
     if (port.param.valid()) {
