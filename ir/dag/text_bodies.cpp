@@ -105,7 +105,7 @@ std::vector<PendingPort> parse_ports(TextReader& reader, const Dag& dag,
                                      llvm::StringMap<std::uint32_t>& globals) {
   std::vector<PendingPort> ports;
   reader.expect("(");
-  while (!reader.failed() && !reader.at(")")) {
+  reader.list(")", [&] {
     PendingPort each;
     each.where = reader.peek();
     reader.expect("%");
@@ -117,11 +117,10 @@ std::vector<PendingPort> parse_ports(TextReader& reader, const Dag& dag,
     std::size_t k = 0;
     while (k < kPortKinds && kind_text != port_kind_name(static_cast<PortKind>(k))) ++k;
     if (k == kPortKinds) {
-      reader.fail(
+      return reader.fail(
           Code::unknown_dag_name, kind,
           "`{}` is no kind of port: `data`, `saved`, `param`, `grad`, `loss_sum` or `count`",
           kind.text);
-      break;
     }
     each.port.kind = static_cast<PortKind>(k);
     each.type = reader.type();
@@ -153,9 +152,7 @@ std::vector<PendingPort> parse_ports(TextReader& reader, const Dag& dag,
                   "a port of kind `{}` needs `loss` and a name", kind.text);
     }
     ports.push_back(std::move(each));
-    if (!reader.at(")")) reader.expect(",");
-  }
-  reader.expect(")");
+  });
   return ports;
 }
 

@@ -52,14 +52,6 @@ class GraphParser {
     return static_cast<Number>(in_.integer(expected, std::numeric_limits<Number>::min(),
                                            std::numeric_limits<Number>::max()));
   }
-  /// Reads items and commas up to a bracket.
-  void list(std::string_view close, auto item) {
-    while (!in_.failed() && !in_.at(close)) {
-      item();
-      if (!in_.at(close)) in_.expect(",");
-    }
-    in_.expect(close);
-  }
 
   Result result() {
     const Token first = in_.peek();
@@ -117,11 +109,11 @@ class GraphParser {
 
   void attr(std::vector<Symbol>& dims) {
     in_.expect("[");
-    list("]", [&] { dims.push_back(in_.symbol("a dimension")); });
+    in_.list("]", [&] { dims.push_back(in_.symbol("a dimension")); });
   }
   void attr(Pieces& pieces) {
     in_.expect("[");
-    list("]", [&] {
+    in_.list("]", [&] {
       pieces.ends.push_back(integer<std::int64_t>("the end of a piece"));
       in_.expect(":");
       pieces.numbers.push_back(in_.number("a number"));
@@ -149,7 +141,7 @@ class GraphParser {
     if (fields == 0) return attrs;
     std::uint16_t seen = 0;
     in_.expect("{");
-    list("}", [&] {
+    in_.list("}", [&] {
       const Token where = in_.peek();
       const std::string name(in_.name("an attribute"));
       AttrField found = kNone;
@@ -249,7 +241,7 @@ class GraphParser {
   void node(Op op, const std::vector<Result>& results, const Token& op_token) {
     std::vector<ValueId> operands;
     in_.expect("(");
-    list(")", [&] { operands.push_back(operand()); });
+    in_.list(")", [&] { operands.push_back(operand()); });
     Node node;
     node.op = op;
     node.attrs = attrs(op);

@@ -58,6 +58,14 @@ class TextReader {
   /// An integer in [low, high].
   std::int64_t integer(std::string_view expected, std::int64_t low, std::int64_t high);
   double number(std::string_view expected);
+  /// Reads items with commas between them, and the bracket behind them.
+  void list(std::string_view close, auto item) {
+    while (!failed() && !at(close)) {
+      item();
+      if (!at(close)) expect(",");
+    }
+    expect(close);
+  }
   /// `f32[batch: 32*, seq: 128]`.
   tensor::Type type();
   /// `<dp: batch, tp: +>` of a value of that type; replicated if there is none. Without a mesh any
