@@ -4,7 +4,7 @@
 // Guarantees: when the call returns no process that it has started is left; if this process is
 // killed, the kernel kills them. A signal that this process listens for is passed on to each, once.
 //
-//   const ChildrenEnd end = run_children({.command = {"/proc/self/exe", "train", "gpt.pipe"}, .launches = launches, ...});
+//   const ChildrenEnd end = run_children({.command = {"/proc/self/exe", "train", "gpt.pipe"}, .world = 4, .ranks = 8, ...});
 //   if (end.failure) report(*end.failure);
 //   return end.code;
 
