@@ -122,6 +122,30 @@ TEST(FailingProcesses, RandomKills) {
   }
 }
 
+/// All processes of a run are killed at once: their records say where they stood.
+TEST(FailingProcesses, RecordsOfADeadRunAreExplained) {
+  const TemporaryFolder folder;
+  folder.write("net.pipe", long_program());
+  const ProcessResult run =
+      shell(folder, start("2") +
+                        "kill -STOP $(victim 2); sleep 0.5; kill -KILL $children; wait $limit\n"
+                        "exec \"$0\" show stuck net.pipe --from out\n");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("rank  step  ended last"));
+  EXPECT_THAT(run.out, ContainsRegex("\n +3 +[0-9]+  [A-Za-z]"));
+  EXPECT_THAT(run.out, ContainsRegex("rank [0-3]: `[^`]+`[^\n]* is the action "
+                                     "for which the others wait\n  rank [0-3]: `"));
+  const ProcessResult other =
+      shell(folder, "mkdir -p out; exec \"$0\" show stuck net.pipe --from out --format json");
+  EXPECT_EQ(other.exit_code, 0) << other.err;
+  EXPECT_THAT(other.out, HasSubstr("\"held_up_by\":{\"action\":"));
+  const ProcessResult changed =
+      shell(folder, "PIPER_THREADS=2 exec \"$0\" show stuck net.pipe --from out");
+  EXPECT_EQ(changed.exit_code, 1);
+  EXPECT_THAT(changed.err, HasSubstr("error P6029: `out` has no flight record of `net`: those that "
+                                     "are there are of another program"));
+}
+
 TEST(FailingProcesses, AValueThatIsNoNumberEndsAll) {
   const TemporaryFolder folder;
   folder.write("net.pipe", long_program("1e30"));
