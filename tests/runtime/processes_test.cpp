@@ -391,7 +391,8 @@ TEST(ProcessGroup, RefusesWrongRendezvousAddresses) {
                            const std::string& message) {
     Launch first = of_rank(0, 2, port);
     first.host = host;
-    EXPECT_FALSE(ProcessGroup::join(first, {.seconds = 20}, failure));
+    EXPECT_FALSE(
+        ProcessGroup::join(first, {.seconds = 20, .token = std::string(40, 't')}, failure));
     EXPECT_EQ(failure.message, "rank 0 cannot listen at `" + host + "` on port `" +
                                    std::to_string(port) + "`: " + message);
   };
