@@ -85,7 +85,7 @@ constexpr Row kRows[] = {
        return parse(text, 0, 0, o.silence_seconds) || parse(text, 0.5, 86400, o.silence_seconds);
      }},
     {{"PIPER_SPIN", "0 to 1000000", "200",
-      "polls before a thread sleeps; 0 on a machine with fewer cores than devices"},
+      "polls before a thread sleeps; 0 unless there are more cores than devices"},
      [](Options& o, std::string_view text) { return parse(text, 0, 1000000, o.spin); }},
     {{"PIPER_STALL_SECONDS", "0 to 86400", "300",
       "a run in which nothing has moved for this long is ended; 0: never"},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 
 #include "frontend/lower/model/chain_model.h"
 #include "frontend/lower/schedule/machine_builder.h"
@@ -98,10 +99,12 @@ class Lowering {
       const sema::Param& param = program_.params[i];
       if (param.module.index() != 0 || !param.sound || !evaluator_.params[i]) continue;
       const Value& value = *evaluator_.params[i];
-      ParamChoices& added = all.emplace_back(std::string(param.syntax->name.name),
+      ParamChoices& added = all.emplace_back(std::string(param.syntax->name.name), param.type,
                                              override_text(value), literal_text(value));
       if (!param.syntax->has_choices) continue;
+      std::set<std::string> seen;
       for (const Value& one : evaluator_.values_of_param(i)) {
+        if (!seen.insert(override_text(one)).second) continue;
         added.choices.push_back(override_text(one));
         added.literals.push_back(literal_text(one));
       }

@@ -61,10 +61,12 @@ std::optional<Machine> lower_machine(const sema::Program& program, sema::Machine
 bool lower_declarations(const sema::Program& program, std::span<const Override> overrides,
                         Context& context, DiagnosticSink& sink);
 
-/// A param of the entry file: its value, and with `in` its choices, as `-D` takes them, and as the
-/// language writes them (`literal`, `literals`). A list has no text.
+/// A param of the entry file: its value, and with `in` its different choices, as `-D` takes them,
+/// and as the language writes them (`literal`, `literals`).
 struct ParamChoices {
-  std::string name, value, literal;
+  std::string name;
+  sema::Type type;
+  std::string value, literal;
   std::vector<std::string> choices = {}, literals = {};
 };
 

@@ -62,9 +62,16 @@ std::string text_of(ByteCount amount) {
   return shortest(static_cast<double>(amount.bytes) / 1024) + "KiB";
 }
 
+std::string list_text(const Values& values, std::string (*text_of_one)(const Value&)) {
+  std::string text = "[";
+  for (const Value& one : values) text += (text.size() == 1 ? "" : ", ") + text_of_one(one);
+  return text + "]";
+}
+
 }  // namespace
 
 std::string override_text(const Value& value) {
+  if (const auto* const list = value.shared<Values>()) return list_text(*list, override_text);
   if (const auto* const number = value.get<std::int64_t>()) return std::to_string(*number);
   if (const auto* const number = value.get<double>()) return text_of(*number);
   if (const auto* const truth = value.get<bool>()) return *truth ? "true" : "false";
@@ -74,6 +81,7 @@ std::string override_text(const Value& value) {
 }
 
 std::string literal_text(const Value& value) {
+  if (const auto* const list = value.shared<Values>()) return list_text(*list, literal_text);
   const std::string text = override_text(value);
   return value.shared<std::string>() != nullptr ? '"' + text + '"' : text;
 }

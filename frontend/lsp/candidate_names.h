@@ -266,6 +266,7 @@ class CandidateNames {
     if (first == "cursor" && statement_.has("=")) next({"backward"});
     if (first == "train" && statement_.has("=")) next({"on"});
     if ((first == "for" || first == "rank") && statement_.last_of({"in", ","}) != "in") word("in");
+    if (first == "param" && statement_.last_of({"=", "in"}).empty()) word("in");
     if (first == "require" && !statement_.has("else")) word("else");
     if (statement_.has("..") && !statement_.has("by")) word("by");
   }

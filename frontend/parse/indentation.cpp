@@ -19,6 +19,19 @@ std::size_t indentation(std::string_view text, std::uint32_t at) {
   return (end == std::string_view::npos ? text.size() : end) - begin;
 }
 
+/// The depth in `(` and `[` behind a token; a brace ends them all.
+std::size_t depth_behind(std::size_t depth, const RawToken& token) {
+  switch (token.type) {
+    case Lexer::LPAREN:
+    case Lexer::LBRACKET: return depth + 1;
+    case Lexer::RPAREN:
+    case Lexer::RBRACKET: return depth > 0 ? depth - 1 : 0;
+    case Lexer::LBRACE:
+    case Lexer::RBRACE: return 0;
+    default: return depth;
+  }
+}
+
 RawToken brace(std::size_t type, std::uint32_t at) {
   RawToken token;
   token.type = type;
@@ -103,8 +116,7 @@ void brace_colon_blocks(RawTokens& tokens, std::string_view text, FileId file,
                                             tokens[i + 1].type != Lexer::COLON)
                    ? i
                    : tokens.size();
-    if (token.type == Lexer::LPAREN || token.type == Lexer::LBRACKET) ++depth;
-    if ((token.type == Lexer::RPAREN || token.type == Lexer::RBRACKET) && depth > 0) --depth;
+    depth = depth_behind(depth, token);
     if (token.type == Lexer::LBRACE) header = tokens.size();
     if (token.type != Lexer::COLON || depth > 0 || header == tokens.size() ||
         braces_follow(tokens, i)) {
@@ -144,9 +156,7 @@ class BlockCloser {
       // A `}` closes the block whose line has the same indentation.
       close_before(token, token.type == Lexer::RBRACE ? column_ + 1 : column_);
     }
-    if (token.type == Lexer::LPAREN || token.type == Lexer::LBRACKET) ++depth_;
-    if ((token.type == Lexer::RPAREN || token.type == Lexer::RBRACKET) && depth_ > 0) --depth_;
-    if (token.type == Lexer::LBRACE || token.type == Lexer::RBRACE) depth_ = 0;
+    depth_ = depth_behind(depth_, token);
     if (token.type == Lexer::LBRACE) open_.push_back({token, column_});
     if (token.type == Lexer::RBRACE && !open_.empty()) open_.pop_back();
     result_.push_back(token);
@@ -193,9 +203,7 @@ class BlockOpener {
 
   void take(const RawToken& token) {
     if (token.first_on_line && depth_ == 0) begin_line(token);
-    if (token.type == Lexer::LPAREN || token.type == Lexer::LBRACKET) ++depth_;
-    if ((token.type == Lexer::RPAREN || token.type == Lexer::RBRACKET) && depth_ > 0) --depth_;
-    if (token.type == Lexer::LBRACE || token.type == Lexer::RBRACE) depth_ = 0;
+    depth_ = depth_behind(depth_, token);
     if (token.type == Lexer::LBRACE) lines_.push_back({true, result_.size(), column_});
     if (token.type == Lexer::RBRACE) close(token);
     result_.push_back(token);

@@ -79,8 +79,8 @@ std::string front_svg(const std::vector<FrontPoint>& points, std::string_view ti
   for (const FrontPoint& point : points) {
     const double x = x_of(bytes, point.bytes), y = y_of(time, point.time);
     dots += dot(x, y, point.on_front ? "#1f6feb" : "#999", point.chosen ? "11" : "6");
-    if (!point.on_front) continue;
-    front += (front.empty() ? "M" : "L") + decimal(x) + " " + decimal(y);
+    if (point.on_front) front += (front.empty() ? "M" : "L") + decimal(x) + " " + decimal(y);
+    if (!point.on_front && !point.chosen) continue;
     const bool right = bytes.part(point.bytes) < 0.7;
     names += svg_text(right ? x + 8 : x - 8, y - 6, right ? "" : "class=\"end\"", point.name);
   }

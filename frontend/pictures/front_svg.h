@@ -11,8 +11,7 @@ namespace piper::pictures {
 struct FrontPoint {
   double bytes = 0, time = 0;
   std::string name;
-  bool on_front = false;  // these have their name beside the dot
-  bool chosen = false;
+  bool on_front = false, chosen = false;  // these have their name beside the dot
 };
 
 /// Points of the front are in its order. `time_label`: the meaning and the unit of times, such as `makespan in seconds`.

@@ -50,6 +50,8 @@ int run_compare(Console& console, const Arguments& arguments) {
     return last.finish();
   }
   if (all.empty()) return kDiagnostics;
+  for (Session& session : sessions) last.inputs().add_sources(session.context().locations.files());
+  for (const views::Compared& row : all) last.inputs().add_data(row.settings);
   std::string text;
   if (json) {
     llvm::raw_string_ostream(text)

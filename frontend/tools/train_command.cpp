@@ -385,6 +385,14 @@ int run_train(Console& console, const Arguments& given) {
         .hint("write `-n {}` at most", devices);
     return session.finish();
   }
+  if (on_cuda && arguments.processes.value_or(1) != 1 && *arguments.processes != devices) {
+    session.sink()
+        .report(Code::bad_launch, subject->lowered.strategy.mesh.loc,
+                "`-n {}` does not start a process for each of the mesh's devices: {}",
+                *arguments.processes, devices)
+        .hint("write `-n {}`; without `-n` one process runs all ranks on one GPU", devices);
+    return session.finish();
+  }
   bool failed = false;
   const auto launch = launch_of_run(session, *subject, failed);
   if (failed) return session.finish();

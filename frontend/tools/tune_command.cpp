@@ -49,7 +49,8 @@ class Tune {
     const auto [input, name] = views::taken_apart(arguments_.positional.front());
     input_ = input;
     name_ = arguments_.positional.size() > 1 ? arguments_.positional[1] : name;
-    if (!session.open(input_) || !find_holes(session)) return session.finish();
+    if (!session.open(input_) || session.sink().has_errors() || !find_holes(session))
+      return session.finish();
     if (!arguments_.output.empty() && !can_write(session)) return session.finish();
     std::optional<lower::Value> memory;
     if (!arguments_.memory.empty())
@@ -59,7 +60,7 @@ class Tune {
         holes_, goal(),
         memory ? std::optional(memory->get<lower::ByteCount>()->bytes) : std::nullopt);
     const runtime::Interrupt interrupt;
-    search(tuning, interrupt);
+    search(session, tuning, interrupt);
     if (tuning.best() == nullptr) return refused(session, tuning, interrupt.requested());
     write(session, tuning);
     const int code = session.finish();
@@ -93,7 +94,7 @@ class Tune {
       if (values.size() < 2) continue;
       views::Hole& hole = holes_.emplace_back(size.name, values, values);
       for (const lower::ParamChoices& param : *params) {
-        if (param.name == size.name) hole.initial = place_of(param.value, values);
+        if (param.name == size.name) take_type(hole, param);
       }
     }
     if (!holes_.empty()) return true;
@@ -103,6 +104,17 @@ class Tune {
         .hint(
             "declare choices, such as `param m in [8, 16, 32]`, or give several sizes: `-D m=8,16,32`");
     return false;
+  }
+
+  /// Values of `-D` for a param, as numbers or texts of its type are written.
+  static void take_type(views::Hole& hole, const lower::ParamChoices& param) {
+    for (std::size_t i = 0; i < hole.values.size(); ++i) {
+      const auto value = lower::parse_override(hole.values[i], param.type);
+      if (!value) continue;  // refused with each of its combinations
+      hole.values[i] = lower::override_text(*value);
+      hole.literals[i] = lower::literal_text(*value);
+    }
+    hole.initial = place_of(param.value, hole.values);
   }
 
   /// A train, unless the name is that of a schedule.
@@ -134,8 +146,8 @@ class Tune {
       if (params_.contains(hole.name)) continue;
       session.sink()
           .report(Code::unwritable_output, SourceRange(),
-                  "`-o` writes values of params, and `{}` is a parameter of a schedule", hole.name)
-          .hint("give it where the schedule is applied, or leave `-o` out");
+                  "`-o` writes values of params, and `{}` is no param of the program", hole.name)
+          .hint("leave `-o` out, or declare a param and give it to the schedule");
       return false;
     }
     return session.check_writable(arguments_.output);
@@ -159,18 +171,17 @@ class Tune {
     return overrides;
   }
 
-  void search(views::Tuning& tuning, const runtime::Interrupt& interrupt) {
+  void search(Session& session, views::Tuning& tuning, const runtime::Interrupt& interrupt) {
     std::vector<std::size_t> sizes;
-    views::Choice initial;
     for (const views::Hole& hole : holes_) {
       sizes.push_back(hole.values.size());
-      initial.push_back(hole.initial.value_or(0));
+      first_.push_back(hole.initial.value_or(0));
     }
     combinations_ = views::combinations(sizes);
     const std::uint64_t tries = arguments_.tries.value_or(kDefaultTries);
     TuneProgress progress(console_);
     views::search_choices(
-        sizes, initial, {tries, arguments_.seed.value_or(0), [&] { return interrupt.requested(); }},
+        sizes, first_, {tries, arguments_.seed.value_or(0), [&] { return interrupt.requested(); }},
         [&](const views::Choice& choice) {
           std::string line = std::to_string(tuning.tried() + 1) + " of " +
                              std::to_string(std::min(combinations_, tries)) + ": " +
@@ -179,15 +190,18 @@ class Tune {
             line += "; best " + views::figure_text(tuning.best()->figures, tuning.goal()) + ": " +
                     tuning.name_of(tuning.best()->choice);
           progress.show(std::move(line));
-          return judged(tuning, choice);
+          return judged(session, tuning, choice);
         });
   }
 
-  std::optional<double> judged(views::Tuning& tuning, const views::Choice& choice) {
-    Session session(console_, fixed_);
-    auto figures = look_at(session, tuning.overrides_of(choice), tuning.name_of(choice));
+  /// Adds the data of a combination to the files that `session` does not replace.
+  std::optional<double> judged(Session& session, views::Tuning& tuning,
+                               const views::Choice& choice) {
+    Session trial(console_, fixed_);
+    auto figures = look_at(trial, tuning.overrides_of(choice), tuning.name_of(choice));
+    if (figures) session.inputs().add_data(figures->settings);
     std::vector<std::string> errors;
-    for (const Diagnostic& diagnostic : session.sink().sorted()) {
+    for (const Diagnostic& diagnostic : trial.sink().sorted()) {
       if (diagnostic.severity == Severity::error) errors.push_back(code_text(diagnostic.code));
     }
     if (!errors.empty()) figures.reset();
@@ -217,23 +231,20 @@ class Tune {
     return figures;
   }
 
-  /// All combinations were refused: the diagnostics of the first one say why.
+  /// All combinations were refused: the diagnostics of the first one say why, unless it lacks
+  /// nothing but memory.
   int refused(Session& session, const views::Tuning& tuning, bool interrupted) {
     if (interrupted && tuning.tried() == 0) return kInterrupted;
-    session.sink()
-        .report(Code::nothing_legal, SourceRange(), "no combination is legal: {}",
-                tuning.counts_text(combinations_))
-        .hint("`piper check {}{}` says what is wrong with the first one",
-              arguments_.positional.front(), first_sizes(tuning));
-    return session.finish();
-  }
-
-  std::string first_sizes(const views::Tuning& tuning) const {
-    std::string text;
-    for (const lower::Override& size :
-         overrides_of(tuning.overrides_of(views::Choice(holes_.size(), 0))))
-      text += " -D " + size.name + "=" + size.value;
-    return text;
+    Session first(console_, fixed_);
+    look_at(first, tuning.overrides_of(first_), tuning.name_of(first_));
+    const bool has_errors = first.sink().has_errors();
+    Session& reports = has_errors ? first : session;
+    auto&& report =
+        reports.sink().report(Code::nothing_legal, SourceRange(), "no combination is legal: {}",
+                              tuning.counts_text(combinations_));
+    if (has_errors)
+      report.hint("the other errors are those of `{}`, the first one", tuning.name_of(first_));
+    return reports.finish();
   }
 
   void write(Session& session, const views::Tuning& tuning) {
@@ -287,6 +298,7 @@ class Tune {
   std::string input_, name_;
   bool of_train_ = false;
   std::vector<views::Hole> holes_;
+  views::Choice first_;                       // the combination that is tried first
   std::set<std::string> params_;              // of the file
   std::map<std::string, std::string> given_;  // literals of params that `-D` gives
   std::uint64_t combinations_ = 0;

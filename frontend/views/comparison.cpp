@@ -86,7 +86,7 @@ Compared compared(std::string name, Timeline timeline, const dag::Dag& plan,
   for (const Timeline::Rank& rank : row.timeline.ranks) row.peak = std::max(row.peak, rank.peak);
   row.bytes = passes::peak_memory(plan).bytes;
   row.traffic = passes::traffic(plan);
-  row.device = plan.settings.device;
+  row.settings = plan.settings;
   row.lines = lines_of(declaration);
   return row;
 }
@@ -156,7 +156,7 @@ std::string planned_for_text(const std::list<Compared>& all) {
   std::string names, planned;
   std::size_t count = 0;
   for (const Compared& one : all) {
-    const std::string text = directive::planned_for(one.device);
+    const std::string text = directive::planned_for(one.settings.device);
     if (text.empty()) continue;
     planned = text;
     names += (names.empty() ? " of `" : ", `") + one.name + "`";
@@ -253,7 +253,7 @@ llvm::json::Array comparison_json(const std::list<Compared>& all) {
       if (!figure.nested) object[figure.key] = figure.of(one);
       if (is_best(figure, all, one)) best.push_back(figure.name);
     }
-    object["device"] = directive::kPlatformNames[static_cast<std::size_t>(one.device)];
+    object["device"] = directive::kPlatformNames[static_cast<std::size_t>(one.settings.device)];
     object["best"] = std::move(best);
     schedules.push_back(std::move(object));
   }

@@ -23,7 +23,7 @@ struct Compared {
   double peak = 0;
   std::int64_t bytes = 0, traffic = 0;
   std::size_t lines = 0;                          // of its declaration, without comments
-  directive::Platform device{};                   // that its plan is for
+  directive::Settings settings = {};              // with the device that its plan is for
   bool by_itself = false;                         // a schedule without a model of its own
   std::optional<pictures::Picture> picture = {};  // where one was asked for
 };

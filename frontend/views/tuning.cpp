@@ -1,6 +1,8 @@
 #include "frontend/views/tuning.h"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "ir/byte_text.h"
@@ -52,9 +54,11 @@ std::optional<double> Tuning::take(const Choice& choice, std::optional<Compared>
     row.figures.name += " (as written)";
     as_written_ = row;
   }
-  const double least = best_ ? figure(best_->figures, goal_) : 0;
-  if (!best_ || value < least || (value == least && row.figures.bytes < best_->figures.bytes))
-    best_ = row;
+  const auto figures_of = [&](const Row& tried) {
+    return std::tuple(figure(tried.figures, goal_), tried.figures.bytes,
+                      figure(tried.figures, time_key()));
+  };
+  if (!best_ || figures_of(row) < figures_of(*best_)) best_ = row;
   add_to_front(std::move(row));
   return value;
 }
@@ -105,10 +109,13 @@ std::string Tuning::reason_text() const {
 
 std::string Tuning::text(std::uint64_t combinations) const {
   std::list<Compared> rows;
-  for (const Row& row : front_) rows.push_back(row.figures);
-  const bool written_is_shown = std::any_of(front_.begin(), front_.end(),
-                                            [&](const Row& row) { return is_initial(row.choice); });
-  if (as_written_ && !written_is_shown) rows.push_back(as_written_->figures);
+  std::set<Choice> shown;
+  const auto show = [&](const Row& row) {
+    if (shown.insert(row.choice).second) rows.push_back(row.figures);
+  };
+  for (const Row& row : front_) show(row);
+  if (best_) show(*best_);
+  if (as_written_) show(*as_written_);
   return counts_text(combinations) + "\n" + (rows.empty() ? "" : comparison_text(rows)) +
          reason_text() + "\n";
 }

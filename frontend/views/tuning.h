@@ -56,10 +56,9 @@ class Tuning {
                              std::span<const std::string> errors);
 
   std::size_t tried() const { return tried_; }
-  /// The one with the smallest figure, with less memory among equal ones; the first of these.
+  /// The one with the smallest figure; among equal ones with less memory, then less time, then the
+  /// first.
   const Row* best() const;
-  /// The combination that the program has by itself; null if there is none, or if it was refused.
-  const Row* as_written() const { return as_written_ ? &*as_written_ : nullptr; }
   /// Combinations that no other beats in both time and memory, by time.
   const std::list<Row>& front() const { return front_; }
   const std::vector<Point>& points() const { return points_; }
@@ -73,7 +72,7 @@ class Tuning {
   std::string counts_text(std::uint64_t combinations) const;
   /// The chosen values and the reason: `chosen: zero=1 m=16, makespan 3.2 ms; as written 4.1 ms`.
   std::string reason_text() const;
-  /// Counts, the front as a table, and the reason.
+  /// Counts, a table of the front, the best one and the one as written, and the reason.
   std::string text(std::uint64_t combinations) const;
   llvm::json::Object json(std::uint64_t combinations) const;
 
@@ -86,7 +85,8 @@ class Tuning {
   std::string goal_;
   std::optional<std::int64_t> memory_;
   std::size_t tried_ = 0;
-  std::optional<Row> best_, as_written_;
+  std::optional<Row> best_;
+  std::optional<Row> as_written_;  // nothing if there is none, or if it was refused
   std::list<Row> front_;
   std::vector<Point> points_;
   std::map<std::string, std::size_t> refused_;  // by reason

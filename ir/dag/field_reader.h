@@ -96,11 +96,7 @@ class FieldReader {
   template <typename Item, typename Read>
   void list(std::string_view open, std::vector<Item>& items, std::string_view close, Read read) {
     text(open);
-    while (!reader_.failed() && !reader_.at(close)) {
-      read(items.emplace_back());
-      if (!reader_.at(close)) reader_.expect(",");
-    }
-    reader_.expect(close);
+    reader_.list(close, [&] { read(items.emplace_back()); });
   }
   template <typename Item, typename Read>
   void sequence(std::string_view word, std::vector<Item>& items, Read read) {

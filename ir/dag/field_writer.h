@@ -1,7 +1,6 @@
 #pragma once
 // Writes the fields of statements (fields.h).
 
-#include <span>
 #include <vector>
 
 #include "ir/dag/fields.h"
@@ -15,7 +14,7 @@ class FieldWriter {
   explicit FieldWriter(NamePrinter& names)
       : names_(names), dag_(names.dag()), os_(names.stream()) {}
 
-  void text(std::string_view text) { os_ << llvm::StringRef(text.data(), text.size()); }
+  void text(std::string_view text) { os_ << text; }
   void declare(Table, Symbol name) { names_.symbol(name); }
   void symbol(Symbol name, std::string_view) { names_.symbol(name); }
   void integer(std::integral auto value, std::string_view, std::int64_t, std::int64_t) {

@@ -88,7 +88,7 @@ class HeaderParser {
     dag_.mesh.name = reader_.symbol("a mesh");
     reader_.expect("(");
     std::int64_t devices = 1;
-    while (!reader_.failed() && !reader_.at(")")) {
+    reader_.list(")", [&] {
       const TextReader::Token axis_token = reader_.peek();
       MeshAxis axis;
       axis.name = reader_.symbol("an axis");
@@ -104,9 +104,7 @@ class HeaderParser {
                      "a mesh has at most `{}` devices along at most `{}` axes", kMax32, kMaxAxes);
       }
       dag_.mesh.axes.push_back(axis);
-      if (!reader_.at(")")) reader_.expect(",");
-    }
-    reader_.expect(")");
+    });
     dag_.mesh.loc = reader_.location();
   }
 

@@ -141,7 +141,7 @@ class NodesParser {
 
   void instance(Node& node) {
     if (!reader_.accept("[")) return;
-    while (!reader_.failed() && !reader_.at("]")) {
+    reader_.list("]", [&] {
       const TextReader::Token token = reader_.peek();
       const Symbol dim = reader_.symbol("a split dimension");
       std::size_t i = 0;
@@ -152,9 +152,7 @@ class NodesParser {
       reader_.expect(":");
       node.instance.at[i] = static_cast<std::int32_t>(
           reader_.integer("an index", 0, std::int64_t{dag_.dims[i].extent} - 1));
-      if (!reader_.at("]")) reader_.expect(",");
-    }
-    reader_.expect("]");
+    });
   }
 
   void body(Node& node) {
@@ -176,7 +174,7 @@ class NodesParser {
 
   void operands() {
     std::uint32_t port = 0;
-    while (!reader_.failed() && !reader_.at(")")) {
+    reader_.list(")", [&] {
       if (reader_.peek().kind == TextReader::Kind::number) {
         port = static_cast<std::uint32_t>(reader_.integer("a port", port, 1 << 20));
         reader_.expect(":");
@@ -203,9 +201,7 @@ class NodesParser {
         cls = edge_class(first);
       } while (!reader_.failed());
       ++port;
-      if (!reader_.at(")")) reader_.expect(",");
-    }
-    reader_.expect(")");
+    });
   }
 
   Peers parse_peers(const Node& node, std::uint32_t self) {
@@ -233,11 +229,7 @@ class NodesParser {
       }
       if (reader_.accept("with")) {
         reader_.expect("(");
-        while (!reader_.failed() && !reader_.at(")")) {
-          peers_.push_back(names_.reference(reader_, "a node"));
-          if (!reader_.at(")")) reader_.expect(",");
-        }
-        reader_.expect(")");
+        reader_.list(")", [&] { peers_.push_back(names_.reference(reader_, "a node")); });
       } else {
         peers_.push_back(self);
       }

@@ -246,11 +246,7 @@ class PlanParser {
 
   void operands(Role& role) {
     reader_.expect("(");
-    while (!reader_.failed() && !reader_.at(")")) {
-      operand(role);
-      if (!reader_.at(")")) reader_.expect(",");
-    }
-    reader_.expect(")");
+    reader_.list(")", [&] { operand(role); });
   }
 
   void operand(Role& role) {

@@ -12,14 +12,12 @@ namespace piper::dag {
 
 namespace {
 
-llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
-
 class Printer : NamePrinter {
  public:
   Printer(const Dag& dag, llvm::raw_ostream& os) : NamePrinter(dag, os), fields_(*this) {}
 
   void print(std::span<const directive::Directive> directives) {
-    os_ << "pir 2 " << ref(level_name(dag_.level));
+    os_ << "pir 2 " << level_name(dag_.level);
     if (dag_.forward_only) os_ << " forward_only";
     os_ << '\n';
     directive::print(dag_.settings, os_, *dag_.context, &locations_);
@@ -106,7 +104,7 @@ class Printer : NamePrinter {
     if (chunk.segment > 0) os_ << " segment " << chunk.segment;
     for (std::size_t pass = 0; pass < kPasses; ++pass) {
       if (!chunk.bodies[pass].valid()) continue;
-      os_ << ' ' << ref(pass_name(static_cast<Pass>(pass))) << " @";
+      os_ << ' ' << pass_name(static_cast<Pass>(pass)) << " @";
       symbol(dag_.bodies[chunk.bodies[pass].index()].name);
     }
     if (chunk.recomputed_forward.valid()) {
@@ -222,7 +220,7 @@ class Printer : NamePrinter {
   }
 
   void chunk_of(const Node& node) {
-    os_ << ' ' << ref(pass_name(node.pass)) << ' ';
+    os_ << ' ' << pass_name(node.pass) << ' ';
     symbol(dag_.chunks[node.chunk.index()].name);
   }
 
@@ -245,10 +243,10 @@ class Printer : NamePrinter {
 
   void head(const Node& node) {
     if (runs_body(node.kind)) {
-      os_ << ref(pass_name(node.pass)) << ' ';
+      os_ << pass_name(node.pass) << ' ';
       symbol(dag_.chunks[node.chunk.index()].name);
     } else {
-      os_ << ref(kind_name(node.kind));
+      os_ << kind_name(node.kind);
       subject(node);
       if (node.chunk.valid()) chunk_of(node);
     }

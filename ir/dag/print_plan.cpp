@@ -109,7 +109,7 @@ class PlanPrinter {
         const Wait& wait = role.waits[action.first_wait + i];
         os_ << (i == 0 ? " after " : ", ");
         if (wait.distance > 0) os_ << "previous ";
-        if (wait.distance > 1) os_ << wait.distance << ' ';
+        if (wait.distance > 1) os_ << unsigned{wait.distance} << ' ';
         const auto target = at.find(std::uint64_t{wait.stream.value()} << 32 | wait.position);
         if (target != at.end() &&
             first.lookup(role.actions[target->second].node) == target->second) {
@@ -127,9 +127,7 @@ class PlanPrinter {
 
   void buffer(const Buffer& buffer, const std::string& name) {
     os_ << "  buffer ";
-    os_ << name << " = "
-        << llvm::StringRef(buffer_class_name(buffer.cls).data(),
-                           buffer_class_name(buffer.cls).size());
+    os_ << name << " = " << buffer_class_name(buffer.cls);
     if (buffer.bucket.valid()) {
       os_ << " bucket ";
       names_.symbol(dag_.buckets[buffer.bucket.index()].name);

@@ -7,8 +7,6 @@ namespace piper::dag {
 
 namespace {
 
-llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
-
 /// Names of the values that connect ports: the name of the first port that carries the value, with
 /// a number if two values would share it.
 class GlobalNames {
@@ -54,7 +52,7 @@ void print_ports(const Dag& dag, llvm::raw_ostream& os, const Body& body,
     os << (i > 0 ? ",\n    %" : "%");
     const std::string_view name = symbols.text(body.graph.value(port.value).name);
     print_name(os, name);
-    os << ": " << ref(port_kind_name(port.kind)) << ' ';
+    os << ": " << port_kind_name(port.kind) << ' ';
     os << tensor::print(body.graph.type(port.value), symbols);
     print_layout(os, body.graph.value(port.value).layout, *dag.context);
     if (port.param.valid()) {
@@ -107,7 +105,7 @@ std::vector<PendingPort> parse_ports(TextReader& reader, const Dag& dag,
                                      llvm::StringMap<std::uint32_t>& globals) {
   std::vector<PendingPort> ports;
   reader.expect("(");
-  while (!reader.failed() && !reader.at(")")) {
+  reader.list(")", [&] {
     PendingPort each;
     each.where = reader.peek();
     reader.expect("%");
@@ -119,11 +117,10 @@ std::vector<PendingPort> parse_ports(TextReader& reader, const Dag& dag,
     std::size_t k = 0;
     while (k < kPortKinds && kind_text != port_kind_name(static_cast<PortKind>(k))) ++k;
     if (k == kPortKinds) {
-      reader.fail(
+      return reader.fail(
           Code::unknown_dag_name, kind,
           "`{}` is no kind of port: `data`, `saved`, `param`, `grad`, `loss_sum` or `count`",
           kind.text);
-      break;
     }
     each.port.kind = static_cast<PortKind>(k);
     each.type = reader.type();
@@ -155,9 +152,7 @@ std::vector<PendingPort> parse_ports(TextReader& reader, const Dag& dag,
                   "a port of kind `{}` needs `loss` and a name", kind.text);
     }
     ports.push_back(std::move(each));
-    if (!reader.at(")")) reader.expect(",");
-  }
-  reader.expect(")");
+  });
   return ports;
 }
 
@@ -190,7 +185,7 @@ void parse_body(TextReader& reader, Dag& dag, llvm::StringMap<std::uint32_t>& gl
   if (reader.failed()) return;
   const bool has_lines = reader.accept("{");
   if (has_lines) {
-    tensor::parse_lines(reader, body.graph);
+    tensor::parse_lines(reader, body.graph, &dag.mesh);
     reader.expect("}");
     if (reader.failed()) return;
   }

@@ -86,11 +86,6 @@ std::optional<AxisMask> sample_axes(const Dag& dag, const Body& body) {
                  : std::nullopt;
 }
 
-AxisMask sample_axes(const Dag& dag, const Node& node) {
-  const std::optional<Samples> samples = samples_in(dag, node);
-  return samples ? axes_that(dag, samples->layout, AxisLayout::sharded(samples->dim)) : 0;
-}
-
 Sharding sample_sharding(const Dag& dag, const Node& node) {
   Sharding cut;
   for (const tensor::Type& type : dag.input_types) {

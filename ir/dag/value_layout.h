@@ -22,8 +22,6 @@ AxisMask summed_axes(const Dag& dag, Port port);
 
 /// The axes that shard the samples of a body's values, in mesh order; nothing if it has no samples.
 std::optional<AxisMask> sample_axes(const Dag& dag, const Body& body);
-/// The same for a chunk or load.
-AxisMask sample_axes(const Dag& dag, const Node& node);
 /// The samples of a chunk or load: split dimensions divide the batch, and axes shard each part.
 Sharding sample_sharding(const Dag& dag, const Node& node);
 /// The samples on the device at these coordinates.

@@ -70,11 +70,7 @@ Selector parse_selector(TextReader& reader) {
     coordinate.rest = rest;
     if (reader.accept("[")) {
       coordinate.all = false;
-      while (!reader.failed() && !reader.at("]")) {
-        coordinate.indices.push_back(parse_count(reader, "an index"));
-        if (!reader.at("]")) reader.expect(",");
-      }
-      reader.expect("]");
+      reader.list("]", [&] { coordinate.indices.push_back(parse_count(reader, "an index")); });
     }
     selector.coordinates.push_back(std::move(coordinate));
   });
@@ -285,11 +281,7 @@ class SettingReader : public IgnoreFields {
   }
   void read(std::vector<std::uint32_t>& values, const SettingRow& row) {
     reader_.expect("[");
-    while (!reader_.failed() && !reader_.at("]")) {
-      read(values.emplace_back(), row);
-      if (!reader_.at("]")) reader_.expect(",");
-    }
-    reader_.expect("]");
+    reader_.list("]", [&] { read(values.emplace_back(), row); });
   }
   template <typename Word>
     requires std::is_enum_v<Word>

@@ -12,8 +12,6 @@ namespace piper::directive {
 
 namespace {
 
-llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
-
 /// Region and dimension names; quoted if the plain word would be read as something else.
 void print_coordinate(llvm::raw_ostream& os, std::string_view name, bool rest) {
   if (rest) {
@@ -34,12 +32,7 @@ class ValueText {
   explicit ValueText(const SettingRow& setting) : setting_(setting) {}
 
   std::string operator()(std::integral auto value) const { return std::to_string(value); }
-  std::string operator()(double value) const {
-    std::string text;
-    llvm::raw_string_ostream os(text);
-    print_number(os, value);
-    return text;
-  }
+  std::string operator()(double value) const { return number_text(value); }
   template <typename Value>
   std::string operator()(const std::optional<Value>& value) const {
     return value ? (*this)(*value) : std::string();
@@ -76,7 +69,7 @@ class SettingPrinter : public IgnoreFields {
  private:
   void write(std::string_view name, const std::string& value) {
     if (value.empty()) return;
-    os_ << separator_ << ref(name) << ": " << value;
+    os_ << separator_ << name << ": " << value;
     separator_ = ", ";
   }
 
@@ -144,7 +137,7 @@ class Printer {
 
   template <typename Line>
   void operator()(const Line& line) {
-    os_ << ref(row_of(kind_of(line)).keyword);
+    os_ << row_of(kind_of(line)).keyword;
     ClausePrinter clauses(os_, around_);
     line.fields(clauses, line);
     SettingPrinter settings(os_, kind_of(line));
@@ -153,8 +146,8 @@ class Printer {
   }
 
   void operator()(const Require& require) {
-    os_ << "require " << llvm::StringRef(kMeasureNames[static_cast<std::size_t>(require.measure)])
-        << ' ' << llvm::StringRef(kCompareNames[static_cast<std::size_t>(require.compare)]) << ' ';
+    os_ << "require " << kMeasureNames[static_cast<std::size_t>(require.measure)] << ' '
+        << kCompareNames[static_cast<std::size_t>(require.compare)] << ' ';
     print_number(os_, require.bound);
     if (!require.message.empty()) {
       os_ << " else ";
@@ -233,14 +226,14 @@ class Printer {
   }
 
   void op(const OrderOp& op) {
-    os_ << ref(pass_name(op.pass));
+    os_ << pass_name(op.pass);
     for (std::uint32_t i = 0; i < op.num_coordinates; ++i) {
       const OrderCoordinate& each = order_->coordinates[op.first_coordinate + i];
       os_ << ' ';
       print_coordinate(os_, around_.context.text(each.name), each.rest);
       if (!each.all) os_ << '[' << each.index << ']';
     }
-    if (op.part != CommClass::none) os_ << " ." << ref(part_name(op.part));
+    if (op.part != CommClass::none) os_ << " ." << part_name(op.part);
     location(op.loc);
   }
 
@@ -255,7 +248,7 @@ class Printer {
 void print(const Selector& selector, llvm::raw_ostream& os, const SymbolTable& symbols) {
   const char* separator = "";
   if (selector.pass) {
-    os << ref(pass_name(*selector.pass));
+    os << pass_name(*selector.pass);
     separator = " ";
   }
   if (selector.coordinates.empty() || selector.coordinates.front().rest) {
@@ -272,7 +265,7 @@ void print(const Selector& selector, llvm::raw_ostream& os, const SymbolTable& s
       os << (i > 0 ? ", " : "") << coordinate.indices[i];
     os << ']';
   }
-  if (selector.part != CommClass::none) os << " ." << ref(part_name(selector.part));
+  if (selector.part != CommClass::none) os << " ." << part_name(selector.part);
 }
 
 void print_settings(const Directive& directive, llvm::raw_ostream& os) {
@@ -298,7 +291,7 @@ std::string print(const Directive& directive, const Surroundings& surroundings) 
 namespace {
 
 void print(const Data& data, llvm::raw_ostream& os, const Context& context) {
-  os << llvm::StringRef(kDataNames[static_cast<std::size_t>(data.kind)]) << '(';
+  os << kDataNames[static_cast<std::size_t>(data.kind)] << '(';
   if (data.kind != Data::Kind::synthetic) {
     print_string(os, data.path);
     os << ", ";
@@ -312,12 +305,10 @@ void print(const Data& data, llvm::raw_ostream& os, const Context& context) {
     os << ": " << extent;
   }
   if (data.token_type != TokenType::by_file)
-    os << ", dtype: "
-       << llvm::StringRef(kTokenTypeNames[static_cast<std::size_t>(data.token_type)]);
+    os << ", dtype: " << kTokenTypeNames[static_cast<std::size_t>(data.token_type)];
   if (data.batches > 0) os << ", batches: " << data.batches;
   if (data.sampling != Sampling::epoch)
-    os << ", sampling: "
-       << llvm::StringRef(kSamplingNames[static_cast<std::size_t>(data.sampling)]);
+    os << ", sampling: " << kSamplingNames[static_cast<std::size_t>(data.sampling)];
   os << ')';
 }
 
@@ -327,7 +318,7 @@ void print(const Optimizer& optimizer, llvm::raw_ostream& os) {
     os << ", " << name << ": ";
     print_number(os, value);
   };
-  os << llvm::StringRef(kOptimizerNames[static_cast<std::size_t>(optimizer.kind)])
+  os << kOptimizerNames[static_cast<std::size_t>(optimizer.kind)]
      << "(lr: " << kRates[static_cast<std::size_t>(optimizer.lr.kind)] << '(';
   print_number(os, optimizer.lr.base);
   os << ", warmup: " << optimizer.lr.warmup;
@@ -343,7 +334,7 @@ void print(const Optimizer& optimizer, llvm::raw_ostream& os) {
   }
   field("weight_decay", optimizer.weight_decay);
   if (optimizer.decay != Decay::all)
-    os << ", decay: " << ref(kDecayNames[static_cast<std::size_t>(optimizer.decay)]);
+    os << ", decay: " << kDecayNames[static_cast<std::size_t>(optimizer.decay)];
   if (optimizer.clip) field("clip", *optimizer.clip);
   os << ')';
 }
@@ -358,7 +349,7 @@ void print(const Settings& settings, llvm::raw_ostream& os, const Context& conte
   os << "train ";
   print_name(os, settings.train);
   location(settings.loc);
-  os << " {\n  steps " << settings.steps << "\n  dtype " << ref(tensor::dtype_name(settings.dtype))
+  os << " {\n  steps " << settings.steps << "\n  dtype " << tensor::dtype_name(settings.dtype)
      << "\n  seed " << settings.seed << '\n';
   if (settings.device != Platform::cpu)
     os << "  device " << kPlatformNames[static_cast<std::size_t>(settings.device)] << '\n';

@@ -6,15 +6,8 @@ namespace piper {
 
 tensor::Type local(tensor::Type type, const Layout& layout, const Mesh& mesh,
                    std::span<const std::uint32_t> coordinates) {
-  for (const Layout::Axis& axis : layout.axes) {
-    const std::size_t position = mesh.find(axis.name);
-    for (tensor::Dim& dim : type.dims) {
-      if (axis.how == AxisLayout::sharded(dim.name))
-        dim.extent =
-            shard_of(full_interval(dim.extent), mesh.axes[position].size, coordinates[position])
-                .extent;
-    }
-  }
+  const Box box = box_of(type, layout, mesh, coordinates);
+  for (std::size_t d = 0; d < box.size(); ++d) type.dims[d].extent = box[d].extent;
   return type;
 }
 

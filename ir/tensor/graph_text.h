@@ -52,8 +52,9 @@ std::string init_text(const Init& init);
 
 /// Reads a graph by itself and verifies it; nothing after reporting an error.
 std::optional<Graph> parse(std::string_view text, Context& context, DiagnosticSink& sink);
-/// Reads lines into `graph` up to a `}` that it does not consume. Not verified.
-void parse_lines(TextReader& reader, Graph& graph);
+/// Reads lines into `graph` up to a `}` that it does not consume. Not verified. Layouts name axes of
+/// the mesh; without a mesh any name is an axis.
+void parse_lines(TextReader& reader, Graph& graph, const Mesh* mesh = nullptr);
 
 /// Reports violations: an operand used before its definition, types that differ from the shape
 /// rules, repeated names, losses that are no scalar, gradients that do not match their parameter.

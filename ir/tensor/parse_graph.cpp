@@ -13,7 +13,8 @@ using Token = TextReader::Token;
 
 class GraphParser {
  public:
-  GraphParser(TextReader& in, Graph& graph) : in_(in), graph_(graph) {
+  GraphParser(TextReader& in, Graph& graph, const Mesh* mesh)
+      : in_(in), graph_(graph), mesh_(mesh) {
     for (std::size_t v = 0; v < graph.values().size(); ++v)
       values_.emplace(graph.values()[v].name, ValueId::at(v));
   }
@@ -50,14 +51,6 @@ class GraphParser {
   Number integer(std::string_view expected) {
     return static_cast<Number>(in_.integer(expected, std::numeric_limits<Number>::min(),
                                            std::numeric_limits<Number>::max()));
-  }
-  /// Reads items and commas up to a bracket.
-  void list(std::string_view close, auto item) {
-    while (!in_.failed() && !in_.at(close)) {
-      item();
-      if (!in_.at(close)) in_.expect(",");
-    }
-    in_.expect(close);
   }
 
   Result result() {
@@ -116,11 +109,11 @@ class GraphParser {
 
   void attr(std::vector<Symbol>& dims) {
     in_.expect("[");
-    list("]", [&] { dims.push_back(in_.symbol("a dimension")); });
+    in_.list("]", [&] { dims.push_back(in_.symbol("a dimension")); });
   }
   void attr(Pieces& pieces) {
     in_.expect("[");
-    list("]", [&] {
+    in_.list("]", [&] {
       pieces.ends.push_back(integer<std::int64_t>("the end of a piece"));
       in_.expect(":");
       pieces.numbers.push_back(in_.number("a number"));
@@ -148,7 +141,7 @@ class GraphParser {
     if (fields == 0) return attrs;
     std::uint16_t seen = 0;
     in_.expect("{");
-    list("}", [&] {
+    in_.list("}", [&] {
       const Token where = in_.peek();
       const std::string name(in_.name("an attribute"));
       AttrField found = kNone;
@@ -213,7 +206,7 @@ class GraphParser {
     const Token first = in_.peek();
     Type type = this->type();
     const SourceRange type_range = in_.range_from(first);
-    const LayoutId layout = in_.layout(nullptr, type);
+    const LayoutId layout = in_.layout(mesh_, type);
     if (in_.failed()) return;
     if (word == "port" || word == "count") return define_leaf(result, std::move(type), layout);
     const Symbol name = quoted();
@@ -248,7 +241,7 @@ class GraphParser {
   void node(Op op, const std::vector<Result>& results, const Token& op_token) {
     std::vector<ValueId> operands;
     in_.expect("(");
-    list(")", [&] { operands.push_back(operand()); });
+    in_.list(")", [&] { operands.push_back(operand()); });
     Node node;
     node.op = op;
     node.attrs = attrs(op);
@@ -258,7 +251,7 @@ class GraphParser {
     std::vector<LayoutId> layouts;
     do {
       types.push_back(type());
-      layouts.push_back(in_.layout(nullptr, types.back()));
+      layouts.push_back(in_.layout(mesh_, types.back()));
     } while (!in_.failed() && in_.accept(","));
     const SourceRange types_range = in_.range_from(types_begin);
     in_.expect("@");
@@ -358,13 +351,16 @@ class GraphParser {
 
   TextReader& in_;
   Graph& graph_;
+  const Mesh* const mesh_;
   std::unordered_map<Symbol, ValueId> values_;
   std::unordered_map<Symbol, ParamId> params_;
 };
 
 }  // namespace
 
-void parse_lines(TextReader& reader, Graph& graph) { GraphParser(reader, graph).lines(); }
+void parse_lines(TextReader& reader, Graph& graph, const Mesh* mesh) {
+  GraphParser(reader, graph, mesh).lines();
+}
 
 std::optional<Graph> parse(std::string_view text, Context& context, DiagnosticSink& sink) {
   // Each text is a file of its own, so that texts parsed one after the other keep their lines.

@@ -21,8 +21,6 @@ std::string init_text(const Init& init) {
 
 namespace {
 
-llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
-
 class GraphPrinter {
  public:
   GraphPrinter(const Graph& graph, llvm::raw_ostream& os, LocationText& locations,
@@ -153,7 +151,7 @@ class GraphPrinter {
   void attr(std::int64_t value) { os_ << value; }
   void attr(const std::optional<std::int32_t>& value) { os_ << std::int64_t{*value}; }
   void attr(bool value) { os_ << (value ? "true" : "false"); }
-  void attr(DType value) { os_ << ref(dtype_name(value)); }
+  void attr(DType value) { os_ << dtype_name(value); }
   void attr(const Type& value) { os_ << print(value, symbols_); }
   void attr(Symbol value) { os_ << quoted(value); }
 
@@ -163,7 +161,7 @@ class GraphPrinter {
       if (i > 0) os_ << ", ";
       value(graph_.result(node, i));
     }
-    os_ << " = " << ref(info(node.op).name) << '(';
+    os_ << " = " << info(node.op).name << '(';
     bool first = true;
     for (const ValueId operand : graph_.operands(node)) {
       if (!first) os_ << ", ";
@@ -176,7 +174,7 @@ class GraphPrinter {
       os_ << (i == 0 ? " : " : ", ");
       type_of(graph_.result(node, i));
     }
-    os_ << " @" << ref(pass_name(node.pass));
+    os_ << " @" << pass_name(node.pass);
     if (node.region.valid() && (options_.all_regions || !node.origin.valid() ||
                                 graph_.node(node.origin).region != node.region)) {
       os_ << " region ";

@@ -25,8 +25,8 @@ std::string text_of(auto print) {
 void print_name(llvm::raw_ostream& os, std::string_view name) {
   bool plain = !name.empty() && is_letter(name.front()) && name.back() != '.';
   for (const char c : name) plain = plain && is_name_char(c);
-  if (plain && name != "loc") {
-    os << llvm::StringRef(name.data(), name.size());
+  if (plain && name != "locations") {
+    os << name;
   } else {
     print_string(os, name);
   }
@@ -62,7 +62,7 @@ void print_number(llvm::raw_ostream& os, double value) {
   char buffer[40];
   const auto [end, error] =
       std::to_chars(buffer, buffer + sizeof buffer, std::isnan(value) ? std::fabs(value) : value);
-  os << llvm::StringRef(buffer, static_cast<std::size_t>(end - buffer));
+  os << std::string_view(buffer, end);
 }
 
 std::string number_text(double value) {

@@ -10,7 +10,8 @@
 
 namespace piper {
 
-/// The text of a name: quoted unless it consists of letters, digits, `_` and `.`.
+/// The text of a name: quoted unless it consists of letters, digits, `_` and `.`. `locations` is
+/// quoted too, because the word before a `{` begins the table of locations.
 void print_name(llvm::raw_ostream& os, std::string_view name);
 std::string name_text(std::string_view name);
 void print_string(llvm::raw_ostream& os, std::string_view text);

@@ -57,21 +57,13 @@ void TextReader::read_locations() {
   position_ = position;
 }
 
-void TextReader::fail_location(std::string_view expected) {
-  if (at_end()) {
-    fail(Code::wrong_dag_location, token_, "the text ends where {} is expected", expected);
-  } else {
-    fail(Code::wrong_dag_location, token_, "expected {}, found `{}`", expected, token_.text);
-  }
-}
-
 /// A line, a column, or the number of a location: from 1 on.
 std::uint32_t TextReader::read_coordinate(std::string_view digits, std::string_view expected) {
   std::uint32_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (token_.kind != Kind::number || error != std::errc() || end != digits.data() + digits.size() ||
       value == 0 || value > kMax32) {
-    fail_location(expected);
+    fail_expected(expected, Code::wrong_dag_location);
     return 1;
   }
   next();
@@ -83,13 +75,12 @@ LineColumn TextReader::read_position(bool is_end) {
   LineColumn position;
   const bool sign = token_.text.starts_with('-');
   if (is_end && !sign) {
-    fail_location("`-` and the end of the range");
+    fail_expected("`-` and the end of the range", Code::wrong_dag_location);
     return position;
   }
-  position.line =
-      read_coordinate(token_.text.substr(is_end ? 1 : 0), "a line, which counts from 1");
+  position.line = read_coordinate(token_.text.substr(is_end ? 1 : 0), "a line of at least `1`");
   expect(":");
-  position.column = read_coordinate(token_.text, "a column, which counts from 1");
+  position.column = read_coordinate(token_.text, "a column of at least `1`");
   return position;
 }
 
@@ -98,7 +89,7 @@ SourceRange TextReader::read_range() {
   if (accept("unknown")) return {};
   const bool library = accept("library");
   if (token_.kind != Kind::string) {
-    fail_location("the name of a file in quotes");
+    fail_expected("the name of a file in quotes", Code::wrong_dag_location);
     return {};
   }
   const std::string name = string("a file");
@@ -132,8 +123,7 @@ LocId TextReader::read_frames(const Token& number) {
 
 void TextReader::read_location() {
   const Token number = token_;
-  const std::uint32_t value =
-      read_coordinate(number.text, "the number of a location, which counts from 1");
+  const std::uint32_t value = read_coordinate(number.text, "a location number of at least `1`");
   const LocId loc = read_frames(number);
   if (!failed_ && !locations_.try_emplace(value, loc).second) {
     fail(Code::wrong_dag_location, number, "the table has location `{}` twice", number.text);
@@ -149,8 +139,7 @@ LocId TextReader::location() {
   }
   if (!accept("#")) return {};
   const Token number = token_;
-  const std::uint32_t value =
-      read_coordinate(number.text, "the number of a location, which counts from 1");
+  const std::uint32_t value = read_coordinate(number.text, "a location number of at least `1`");
   if (failed_) return {};
   const auto found = locations_.find(value);
   if (found != locations_.end()) return found->second;

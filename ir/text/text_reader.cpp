@@ -133,12 +133,7 @@ bool TextReader::accept(std::string_view text) {
 }
 
 void TextReader::expect(std::string_view text) {
-  if (accept(text)) return;
-  if (at_end()) {
-    fail(Code::malformed_dag_text, token_, "the text ends where `{}` is expected", text);
-  } else {
-    fail(Code::malformed_dag_text, token_, "expected `{}`, found `{}`", text, token_.text);
-  }
+  if (!accept(text)) fail_expected("`" + std::string(text) + "`");
 }
 
 std::string_view TextReader::name(std::string_view what) {
@@ -155,11 +150,11 @@ std::string_view TextReader::name(std::string_view what) {
   return "";
 }
 
-void TextReader::fail_expected(std::string_view expected) {
+void TextReader::fail_expected(std::string_view expected, Code code) {
   if (at_end()) {
-    fail(Code::malformed_dag_text, token_, "the text ends where {} is expected", expected);
+    fail(code, token_, "the text ends where {} is expected", expected);
   } else {
-    fail(Code::malformed_dag_text, token_, "expected {}, found `{}`", expected, token_.text);
+    fail(code, token_, "expected {}, found `{}`", expected, token_.text);
   }
 }
 
@@ -264,7 +259,7 @@ tensor::Type TextReader::type() {
   type.dtype = *dtype;
   expect("[");
   std::int64_t elements = 1;
-  while (!failed_ && !at("]")) {
+  list("]", [&] {
     const Token where = token_;
     tensor::Dim dim;
     dim.name = symbol("a dimension");
@@ -276,16 +271,14 @@ tensor::Type TextReader::type() {
     if (dim.extent > 0 && elements > (std::int64_t{1} << 48) / dim.extent) {
       fail(Code::number_out_of_range, where, "this type has more than `{}` elements",
            std::int64_t{1} << 48);
-      return type;
+      return;
     }
     elements *= dim.extent;
     type.dims.push_back(dim);
     if (type.dims.size() > tensor::kMaxDims)
       fail(Code::number_out_of_range, where, "this type has more than `{}` dimensions",
            tensor::kMaxDims);
-    if (!at("]")) expect(",");
-  }
-  expect("]");
+  });
   return type;
 }
 
@@ -326,22 +319,18 @@ DeviceSet TextReader::device_set(const Mesh& mesh) {
          context_.text(mesh.name));
   }
   expect("[");
-  while (!failed_ && !at("]")) {
+  list("]", [&] {
     const Token where = token_;
     const std::size_t axis = mesh.find(context_.symbols.find(name("an axis")));
-    if (failed_) break;
-    if (axis == mesh.axes.size()) {
-      fail(Code::unknown_dag_name, where, "no axis is named `{}`", where.text);
-      break;
-    }
+    if (failed_) return;
+    if (axis == mesh.axes.size())
+      return fail(Code::unknown_dag_name, where, "no axis is named `{}`", where.text);
     if (set.at[axis] != DeviceSet::kWhole)
       fail(Code::repeated_dag_name, where, "axis `{}` occurs twice", where.text);
     expect(":");
     set.at[axis] = static_cast<std::int32_t>(
         integer("a coordinate", 0, std::int64_t{mesh.axes[axis].size} - 1));
-    if (!at("]")) expect(",");
-  }
-  expect("]");
+  });
   return set;
 }
 

@@ -58,6 +58,14 @@ class TextReader {
   /// An integer in [low, high].
   std::int64_t integer(std::string_view expected, std::int64_t low, std::int64_t high);
   double number(std::string_view expected);
+  /// Reads items with commas between them, and the bracket behind them.
+  void list(std::string_view close, auto item) {
+    while (!failed() && !at(close)) {
+      item();
+      if (!at(close)) expect(",");
+    }
+    expect(close);
+  }
   /// `f32[batch: 32*, seq: 128]`.
   tensor::Type type();
   /// `<dp: batch, tp: +>` of a value of that type; replicated if there is none. Without a mesh any
@@ -94,7 +102,7 @@ class TextReader {
     stop();
   }
   /// Reports the token, where `expected` should be.
-  void fail_expected(std::string_view expected);
+  void fail_expected(std::string_view expected, Code code = Code::malformed_dag_text);
   /// The text from a token to the last consumed one.
   SourceRange range_from(const Token& first) const {
     return {file_, first.begin, std::max(first.end, previous_.end)};
@@ -129,7 +137,6 @@ class TextReader {
   SourceRange read_range();
   LineColumn read_position(bool is_end);
   std::uint32_t read_coordinate(std::string_view digits, std::string_view expected);
-  void fail_location(std::string_view expected);
 
   FileId file_;
   Context& context_;

@@ -206,9 +206,10 @@ class Shape {
           Divided divided{dim.extent, {}};
           std::int64_t shards = 1;
           for (const Layout::Axis& axis : dag_.context->layouts[value.layout].axes) {
-            if (axis.how != AxisLayout::sharded(dim.name)) continue;
-            divided.axes.push_back(dag_.mesh.find(axis.name));
-            shards *= dag_.mesh.axes[divided.axes.back()].size;
+            const std::size_t at = dag_.mesh.find(axis.name);
+            if (at == dag_.mesh.axes.size() || axis.how != AxisLayout::sharded(dim.name)) continue;
+            divided.axes.push_back(at);
+            shards *= dag_.mesh.axes[at].size;
           }
           if (dim.extent % shards != 0) uneven_.insert(std::move(divided));
         }

@@ -20,6 +20,20 @@ using dag::TokenProgram;
 
 namespace {
 
+/// The product of the extents of the dimensions from `begin` to `end` - 1.
+std::int64_t elements(const Type& type, std::size_t begin, std::size_t end) {
+  std::int64_t count = 1;
+  for (std::size_t d = begin; d < end; ++d) count *= type.dims[d].extent;
+  return count;
+}
+
+/// The index of the dimension `name`, or the number of dimensions if there is none.
+std::size_t position(const Type& type, Symbol name) {
+  std::size_t d = 0;
+  while (d < type.dims.size() && (!name.valid() || type.dims[d].name != name)) ++d;
+  return d;
+}
+
 /// A graph with its ports, and the values of the model that it has.
 class BodyCopy {
  public:
@@ -240,8 +254,10 @@ class Rewriting {
   /// row at the position.
   ValueId source(ValueId value, Symbol sequence) {
     const Type type = at_position(model_.type(value));
-    const auto along = sequence.valid() ? type.find(sequence) : std::nullopt;
-    const auto [entry, fresh] = sources_.try_emplace({value, along ? sequence : Symbol()});
+    const std::size_t along = position(type, sequence);
+    const bool lies_along = along < type.dims.size();
+    const Symbol row = lies_along ? sequence : Symbol();
+    const auto [entry, fresh] = sources_.try_emplace({value, row});
     if (!fresh) return entry->second;
     TokenProgram::Source added;
     added.param = model_.param_of(value);
@@ -250,15 +266,12 @@ class Rewriting {
       if (first) table->second = tables_.output(in_tables(value));
       added.table = table->second;
     }
-    if (along) {
-      added.row_elements = 1;
-      for (std::size_t d = 0; d < type.dims.size(); ++d) {
-        if (d != *along) (d < *along ? added.blocks : added.row_elements) *= type.dims[d].extent;
-      }
+    if (lies_along) {
+      added.blocks = elements(type, 0, along);
+      added.row_elements = elements(type, along + 1, type.dims.size());
     }
     program_.sources.push_back(added);
-    return entry->second = step_.input(at_position(type, along ? sequence : Symbol()),
-                                       model_.value(value).name, added.param);
+    return entry->second = step_.input(at_position(type, row), model_.value(value).name, added.param);
   }
 
   bool copy(const Node& node, const std::vector<ValueId>& operands, BodyCopy& to,

@@ -106,21 +106,22 @@ std::vector<Pattern> patterns_of(const Dag& dag, const std::vector<std::uint8_t>
 }
 
 /// Singles out coordinates so that devices of other coordinates have equal extents: if one axis
-/// shards, those of the larger shards, which come first; else all.
+/// shards, those of the larger shards, which come first, or those of the smaller ones if these are
+/// fewer; else all.
 void single_out(const Mesh& mesh, const Sharding& sharding,
                 std::vector<std::vector<bool>>& singled) {
   for (const std::uint32_t axis : sharding.axes) {
     std::vector<bool>& of_axis = singled[axis];
-    const std::size_t larger =
-        sharding.axes.size() == 1
-            ? static_cast<std::size_t>(sharding.interval.extent % mesh.axes[axis].size)
-            : of_axis.size();
-    std::fill_n(of_axis.begin(), larger, true);
+    const auto larger = sharding.interval.extent % mesh.axes[axis].size;
+    const auto smaller = mesh.axes[axis].size - larger;
+    if (sharding.axes.size() > 1) std::fill(of_axis.begin(), of_axis.end(), true);
+    else if (larger <= smaller) std::fill_n(of_axis.begin(), larger, true);
+    else std::fill_n(of_axis.rbegin(), smaller, true);
   }
 }
 
-/// Per axis the coordinates that some set fixes or that have larger shards, then kWhole for the
-/// others if there are any.
+/// Per axis the coordinates that some set fixes or that `single_out` does, ascending, then kWhole
+/// for the others if there are any.
 std::vector<std::vector<std::int32_t>> classes_of(const Mesh& mesh,
                                                   const std::vector<Pattern>& patterns,
                                                   std::span<const Sharding> uneven) {
@@ -161,14 +162,21 @@ std::vector<Cell> product(const std::vector<std::vector<std::int32_t>>& classes)
   return cells;
 }
 
-/// The extents of a cell's devices. Along an axis without a coordinate all have those of the last
-/// one.
+/// The extents of a cell's devices. Along an axis without a coordinate all have those of the first
+/// one that is not singled out.
 std::vector<std::int64_t> extents_of(const Mesh& mesh, std::span<const Sharding> uneven,
+                                     const std::vector<std::vector<std::int32_t>>& classes,
                                      const std::vector<std::int32_t>& at) {
   std::vector<std::uint32_t> device;
-  for (std::size_t i = 0; i < at.size(); ++i)
-    device.push_back(at[i] == DeviceSet::kWhole ? mesh.axes[i].size - 1
-                                                : static_cast<std::uint32_t>(at[i]));
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    std::int32_t coordinate = at[i];
+    if (coordinate == DeviceSet::kWhole) {
+      // The classes end with kWhole.
+      for (coordinate = 0; classes[i][static_cast<std::size_t>(coordinate)] == coordinate;)
+        ++coordinate;
+    }
+    device.push_back(static_cast<std::uint32_t>(coordinate));
+  }
   return local_extents(uneven, mesh, device);
 }
 
@@ -179,7 +187,7 @@ std::vector<Cell> cells_of(const Mesh& mesh, const std::vector<Pattern>& pattern
   std::vector<Cell> cells = product(classes);
   for (Cell& cell : cells) {
     cell.sets = sets_holding(patterns, cell.at);
-    cell.extents = extents_of(mesh, uneven, cell.at);
+    cell.extents = extents_of(mesh, uneven, classes, cell.at);
   }
   // kWhole would be ambiguous beside an axis on which it means "any coordinate without a role of
   // its own".

@@ -5,7 +5,7 @@
 // killed, the kernel kills them. They share a new random token (run_token.h). A signal
 // that this process listens for is passed on to each, once.
 //
-//   const ChildrenEnd end = run_children({.command = {"/proc/self/exe", "train", "gpt.pipe"}, .launches = launches, ...});
+//   const ChildrenEnd end = run_children({.command = {"/proc/self/exe", "train", "gpt.pipe"}, .world = 4, .ranks = 8, ...});
 //   if (end.failure) report(*end.failure);
 //   return end.code;
 

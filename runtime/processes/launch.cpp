@@ -132,6 +132,9 @@ class Reader {
     launch_.port = kPort;
     if (has("MASTER_PORT")) {
       launch_.port = static_cast<std::uint16_t>(number("MASTER_PORT", 65535));
+      if (launch_.port == 0)
+        fail("the environment variable `MASTER_PORT` is `0`",
+             "write a number from 1 to 65535, or unset it");
     } else if (slurm) {
       // Jobs that share a machine get different ports.
       launch_.port =
@@ -143,7 +146,7 @@ class Reader {
       launch_.run += (launch_.run.empty() ? "" : "/") + text(name);
     if (launch_.run.size() > kMaxRunName)
       fail("the name of the run has " + std::to_string(launch_.run.size()) + " bytes",
-           "`TORCHELASTIC_RUN_ID` has a few hundred bytes at most");
+           "`PIPER_RUN` and `TORCHELASTIC_RUN_ID` have a few hundred bytes at most");
   }
 
   const Environment& environment_;

@@ -2,12 +2,11 @@
 // The messages that one member of a communicator exchanges with another in one operation: which
 // elements of which parts, in which order. Both ends derive the same list.
 //
-//   PartCursor cursor(all_reduce parts...);
+//   PartCursor cursor{.shard_of = 1, .members = 4};   // the pieces of member 1's shards
 //   while (auto piece = cursor.next(operation)) ...;
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -45,7 +45,7 @@ ProcessChannel::ProcessChannel(UcxWorker& worker, std::uint32_t epoch, std::uint
       self_(communicator.self),
       pair_(communicator.kind == 0),
       peers_(processes.size()),
-      sum_(kSumBytes) {
+      sum_(pair_ ? 0 : kSumBytes) {
   for (std::size_t member = 0; member < processes.size(); ++member)
     peers_[member].process = processes[member];
 }

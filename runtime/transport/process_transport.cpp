@@ -7,6 +7,7 @@
 
 #include "runtime/transport/local.h"
 #include "runtime/transport/process_channel.h"
+#include "runtime/transport/ucx.h"
 
 namespace piper::runtime {
 
@@ -17,6 +18,7 @@ constexpr std::uint32_t kBetween = 1u << 31;
 
 class ProcessTransport final : public Transport {
  public:
+  /// `worker`: connected to all processes of the run, itself included.
   ProcessTransport(std::unique_ptr<UcxWorker> worker, std::vector<std::uint32_t> process_of_rank,
                    std::uint32_t process)
       : worker_(std::move(worker)),
@@ -114,12 +116,6 @@ std::string address_key(std::uint32_t process) { return "ucx." + std::to_string(
 
 }  // namespace
 
-std::unique_ptr<Transport> make_process_transport(std::unique_ptr<UcxWorker> worker,
-                                                  std::vector<std::uint32_t> process_of_rank,
-                                                  std::uint32_t process) {
-  return std::make_unique<ProcessTransport>(std::move(worker), std::move(process_of_rank), process);
-}
-
 std::unique_ptr<Transport> open_process_transport(ProcessGroup& group,
                                                   std::vector<std::uint32_t> process_of_rank,
                                                   Failure& failure) {
@@ -143,7 +139,8 @@ std::unique_ptr<Transport> open_process_transport(ProcessGroup& group,
       return nullptr;
     }
   }
-  return make_process_transport(std::move(worker), std::move(process_of_rank), launch.rank);
+  return std::make_unique<ProcessTransport>(std::move(worker), std::move(process_of_rank),
+                                            launch.rank);
 }
 
 }  // namespace piper::runtime

@@ -23,7 +23,6 @@
 #include "runtime/failure.h"
 #include "runtime/processes/process_group.h"
 #include "runtime/transport/transport.h"
-#include "runtime/transport/ucx.h"
 
 namespace piper::runtime {
 
@@ -32,10 +31,5 @@ namespace piper::runtime {
 std::unique_ptr<Transport> open_process_transport(ProcessGroup& group,
                                                   std::vector<std::uint32_t> process_of_rank,
                                                   Failure& failure);
-
-/// The same over a worker that is connected to all processes of the run, itself included.
-std::unique_ptr<Transport> make_process_transport(std::unique_ptr<UcxWorker> worker,
-                                                  std::vector<std::uint32_t> process_of_rank,
-                                                  std::uint32_t process);
 
 }  // namespace piper::runtime

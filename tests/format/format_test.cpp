@@ -117,6 +117,8 @@ TEST(Format, Rows) {
       {"param x=1", "param x = 1\n"},
       {"param   x = [ 1,2 , 3 ]   \n\n\n\nparam y = -x+2*x - 3 * x\n",
        "param x = [1, 2, 3]\n\nparam y = -x + 2*x - 3 * x\n"},
+      {"param   x   in[ 1,2 ]\nparam y in 0 .. 4 //y\n",
+       "param x in [1, 2]\nparam y in 0..4  //y\n"},
       {"param x = a*b+c /d\n", "param x = a*b + c / d\n"},
       {"mesh m( p:2,q :3 )// grid\n", "mesh m(p: 2, q: 3)  // grid\n"},
       {"param a = 1 // one\nparam bcd = 2 //two\n",

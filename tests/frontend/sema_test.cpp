@@ -71,7 +71,7 @@ PIPER_FILE_TEST(
     SemaPrograms, "tests/frontend/testdata/parse/programs", ".pipe",
     [](const test::FileTest& test) {
       Analysed analysed(test.text, test.path);
-      const bool complete = test.name == "gpt" || test.name == "names" ||
+      const bool complete = test.name == "choices" || test.name == "gpt" || test.name == "names" ||
                             test.name == "pairs_on_new_lines" || test.name == "schedules";
       const bool fragment = test.name == "megatron" || test.name == "moe";
       EXPECT_EQ(analysed.program.ok, complete) << analysed.report();

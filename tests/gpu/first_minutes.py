@@ -84,6 +84,8 @@ class Session:
         log = self.work / f"{name}.txt"
         with open(log, "wb") as to:
             try:
+                # By its path: a death test of GoogleTest starts its program again by the first word, without a search.
+                words = [shutil.which(str(words[0])) or words[0], *words[1:]]
                 self.running = subprocess.Popen([str(word) for word in words], stdout=to, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True,
                                                 cwd=HERE, env={**os.environ, **(environment or {})})
                 outcome = f"ended with {self.running.wait(limit)}"

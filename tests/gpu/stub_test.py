@@ -138,6 +138,7 @@ class FirstMinutes(OverStubs):
 
     def program(self, name, text):
         path = self.bundle / "bin" / name
+        path.unlink(missing_ok=True)  # it may be a link to the program of the build
         path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
         path.chmod(0o755)
 
@@ -156,6 +157,7 @@ class FirstMinutes(OverStubs):
 
     def test_the_ladder(self):
         code, summary, names, log = self.first_minutes("--parts", "machine,ladder,gpt1b,death")
+        self.assertIn("CALLS cuLaunchKernel", log)
         self.assertNotIn("RULE", log)
         for rung in ("rung1_kernels_and_products", "rung2_graphs"):
             self.assertIn(f"== {rung}: ended with 0", summary)
@@ -178,6 +180,12 @@ class FirstMinutes(OverStubs):
         self.assertRegex(summary, r"!! counters: did not end within \d+ s")
         self.assertIn("!! gpu_test: ended with 1", summary)
         self.assertIn("== gpu_kernel_test: ended with 0", summary)
+
+    def test_a_death_test_finds_its_program(self):
+        (self.bundle / "bin/gpu_test").unlink()
+        (self.bundle / "bin/gpu_test").symlink_to(shutil.which("ls"))  # which names itself by the first word
+        _, summary, _, _ = self.first_minutes("--parts", "death")
+        self.assertIn(f"{self.bundle}/bin/gpu_test: unrecognized option", summary)
 
     def test_the_assertion_is_printed(self):
         self.program("gpu_test", f"printf '%s' '{self.GOOGLETEST}'; exit 1")

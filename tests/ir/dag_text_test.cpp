@@ -120,6 +120,12 @@ TEST(DagText, EqualPlacesOfOneTextHaveOneNumber) {
                 "locations {\n  1 \"a\":1:1-1:2\n}\n");
 }
 
+TEST(DagText, ANameIsNoTableOfLocations) {
+  const std::string text =
+      "pir 2 built\ntrain \"locations\" {\n  steps 0\n  dtype f32\n  seed 0\n}\ngraph {\n}\n";
+  EXPECT_EQ(again(text), text);
+}
+
 /// The number of bytes is large enough that a search that is not linear would not end.
 TEST(DagText, TheTableIsFoundInLinearTime) {
   for (const std::string line : {"// locations {\n", "locations \n", "\"locations {\" "}) {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/dag/local_type.h"
 #include "ir/dag/parse.h"
 #include "ir/dag/print.h"
-#include "ir/dag/local_type.h"
 #include "ir/dag/value_layout.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "tests/support/compile.h"

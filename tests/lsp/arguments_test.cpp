@@ -28,7 +28,8 @@ const std::string kText =
     "    replicate model over dp with bucket: 1MiB, zero: 1\n"
     "    stream p2p: model.send with window: 4\n"
     "    offload model with window: 3\n"
-    "}\n";
+    "}\n"
+    "param rate in [0.1, 0.2]\n";
 
 TEST(Arguments, BuiltinsAndDirectivesAreExplained) {
   const source::MemoryFileSystem disk;
@@ -62,6 +63,7 @@ TEST(Arguments, BuiltinsAndDirectivesAreExplained) {
       {"hover", "ze^ro", "optimizer state"},
       {"hover", "window^: 4", "how many may be under way"},
       {"hover", "window^: 3", "window: int = 1"},
+      {"hover", "ra^te in", "param rate in [0.1, 0.2]"},
       {"signatureHelp", "(lr: ^cosine", "the learning rate"},
       {"signatureHelp", "(lr: ^cosine", R"("activeParameter":0)"},
       {"signatureHelp", "warmup: ^2", R"("activeParameter":1)"},

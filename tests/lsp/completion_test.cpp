@@ -131,6 +131,8 @@ TEST(Completion, OffersWhatCanStandThere) {
        "best: keep:"},
       {"// a comment ^\n", ""},
       {"param x = \"a string ^\"\n", ""},
+      {"param x ^", "in"},
+      {"param x in [1] ^", ""},
       {"mesh ^", ""},
       {"schedule ^", ""},
   };

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "ir/tensor/graph_text.h"
-#include "ir/text/print_text.h"
 #include "ir/tensor/op_rules.h"
+#include "ir/text/print_text.h"
 #include "passes/build/differentiate.h"
 
 namespace piper::test {

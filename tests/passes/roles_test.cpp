@@ -83,6 +83,16 @@ TEST(roles, larger_boxes_have_roles_of_their_own) {
   EXPECT_EQ(fixture.context.text(roles.name(1)), "pp0");      // 2 each
 }
 
+TEST(roles, fewer_smaller_boxes_have_them_instead) {
+  Fixture fixture({{"pp", 2}, {"dp", 4}});
+  fixture.shard(11, {"dp"});
+  const DeviceSetId sets[] = {fixture.set({0, kWhole}), fixture.set({1, kWhole})};
+  const RoleTable roles(fixture.dag, sets);
+  ASSERT_EQ(roles.size(), 4u);
+  EXPECT_EQ(fixture.context.text(roles.name(0)), "pp0.dp3");  // 2 samples
+  EXPECT_EQ(fixture.context.text(roles.name(1)), "pp0");      // 3 each
+}
+
 TEST(roles, equal_boxes_need_none) {
   Fixture fixture({{"pp", 2}, {"dp", 4}});
   fixture.shard(8, {"dp"});

@@ -242,8 +242,23 @@ TEST(ProcessTransport, NoProcessWaitsForADeadPeer) {
   });
 }
 
-/// Both ends of a message that disagree learn of it; `change` is made to the job of one process.
-void expect_mismatch(const char* message, std::uint32_t elements, std::uint32_t identity) {
+/// A message of 100 doubles, or one that does not fit it.
+struct Message {
+  std::uint32_t elements = 100, identity = 3;
+  std::uint32_t parts = 1;
+  bool floats = false;
+};
+
+std::vector<PiperMessagePart> parts_of(const Message& message, std::uint64_t in,
+                                       std::uint64_t out) {
+  const PiperMessagePart part = message.floats
+                                    ? HandProgram::part<float>(in, out, message.elements)
+                                    : HandProgram::part<double>(in, out, message.elements);
+  return std::vector<PiperMessagePart>(message.parts, part);
+}
+
+/// Both ends of a message that disagree learn of it; the job of one process has `changed`.
+void expect_mismatch(const char* text, const Message& changed) {
   with_processes(
       2,
       [&](std::uint32_t process, const auto& use) {
@@ -253,12 +268,11 @@ void expect_mismatch(const char* message, std::uint32_t elements, std::uint32_t 
         HandProgram& to = job.rank(1);
         const std::uint64_t x = from.allocate<double>(100), y = to.allocate<double>(100);
         const Spot make = from.compute("make", {}, [](Step&) { return 0; });
-        const bool other = process == 1;
-        const std::uint32_t count = other ? elements : 100, id = other ? identity : 3;
-        from.communicate("p2p", PIPER_SEND, pair, id, {HandProgram::part<double>(x, 0, count)},
+        const Message message = process == 1 ? changed : Message();
+        from.communicate("p2p", PIPER_SEND, pair, message.identity, parts_of(message, x, 0),
                          {HandProgram::after(make)});
-        const Spot got = to.communicate("p2p", PIPER_RECV, pair, id,
-                                        {HandProgram::part<double>(0, y, count)}, {});
+        const Spot got =
+            to.communicate("p2p", PIPER_RECV, pair, message.identity, parts_of(message, 0, y), {});
         to.compute("use", {HandProgram::after(got)}, [](Step&) { return 0; });
         use(job.finish());
       },
@@ -266,13 +280,15 @@ void expect_mismatch(const char* message, std::uint32_t elements, std::uint32_t 
         const RunResult result = process.executor.run(Phase::training, 1);
         ASSERT_EQ(result.ended, Ended::failed);
         EXPECT_EQ(result.failure->code, kMessageMismatch);
-        EXPECT_EQ(result.failure->message, message);
+        EXPECT_EQ(result.failure->message, text);
       });
 }
 
 TEST(ProcessTransport, EndsThatDisagreeFail) {
-  expect_mismatch("the members have values of different sizes", 99, 3);
-  expect_mismatch("the members run different communications", 100, 4);
+  expect_mismatch("the members have values of different sizes", {.elements = 99});
+  expect_mismatch("the members run different communications", {.identity = 4});
+  expect_mismatch("the members have different numbers of values", {.parts = 2});
+  expect_mismatch("the members have values of different types", {.floats = true});
 }
 
 /// A rank that waits for another process sleeps.

@@ -111,6 +111,22 @@ TEST(ReadLaunch, Alone) {
   EXPECT_EQ(one.host, "127.0.0.1");
 }
 
+TEST(ReadLaunch, RefusesPortsAndNames) {
+  Environment environment{
+      {"RANK", "0"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "0"}, {"MASTER_ADDR", "node1"}};
+  for (const char* const port : {"0", "65536", "http"}) {
+    environment["MASTER_PORT"] = port;
+    ASSERT_TRUE(read_launch(environment).failure) << port;
+    EXPECT_EQ(read_launch(environment).failure->message,
+              "the environment variable `MASTER_PORT` is `" + std::string(port) + "`");
+  }
+  environment.erase("MASTER_PORT");
+  environment["PIPER_RUN"].assign(kMaxRunName, 'x');
+  ASSERT_TRUE(read_launch(environment).failure);
+  EXPECT_EQ(read_launch(environment).failure->hint,
+            "`PIPER_RUN` and `TORCHELASTIC_RUN_ID` have a few hundred bytes at most");
+}
+
 TEST(ReadLaunch, FirstOfNodes) {
   for (const auto& [nodes, first] : {std::pair{"node7", "node7"},
                                      {"a,b", "a"},

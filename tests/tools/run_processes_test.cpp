@@ -270,6 +270,18 @@ TEST(RunProcesses, ANetworkThatUcxDoesNotReachIsRefused) {
   EXPECT_THAT(run.err, HasSubstr("error P6026: "));
 }
 
+// On GPUs a process has one rank.
+TEST(RunProcesses, OnGpusEachRankIsAProcess) {
+  const TemporaryFolder folder;
+  folder.write("net.pipe", zero_program());
+  const ProcessResult run = shell(folder, "exec \"$0\" train net.pipe -n 2 --device cuda");
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("error P6020: `-n 2` does not start a process for each of the "
+                                 "mesh's devices: 4\n"));
+  EXPECT_THAT(run.err, HasSubstr("hint: write `-n 4`; "));
+  EXPECT_THAT(run.err, Not(HasSubstr("RANK and")));
+}
+
 TEST(RunProcesses, ADryRunSaysWhoGetsWhat) {
   const TemporaryFolder folder;
   folder.write("net.pipe", zero_program());

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "frontend/views/choice_search.h"
+#include "frontend/views/tuning.h"
 #include "llvm/Support/JSON.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/tools/transcript.h"
@@ -90,7 +91,13 @@ const std::map<std::string, std::string> kFiles = {
      "    optim: sgd(lr: rate)\n"
      "    steps: 2\n"
      "    if kind == \"gpipe\" { gpipe(pp, m) } else { one_f_one_b(pp, m) }\n"
-     "}\n"}};
+     "}\n"},
+    {"two.pipe",
+     "use std.schedules.gpipe\n"
+     "param m in [1, 2, 2]\n"
+     "schedule one(p: axis) { require m > 2; gpipe(p, m) }\n"
+     "schedule two(p: axis) { gpipe(p, m) }\n"},
+    {"broken.pipe", "param m in [1, 2]\nparam n = \n"}};
 
 llvm::json::Object tuned(std::vector<std::string> words) {
   words.insert(words.begin(), "tune");
@@ -161,15 +168,89 @@ TEST(Tune, WritesTheProgramWithTheChosenValues) {
   EXPECT_THAT(run_tool({"tune", input, "-o", input}).err, HasSubstr("error P6102"));
 }
 
+TEST(Tune, WritesValuesOfTheirTypes) {
+  const TemporaryFolder folder;
+  const std::string input = folder.write("types.pipe",
+                                         "use std.schedules.gpipe\n"
+                                         "param rate = 0.5\n"
+                                         "param bucket = 25MiB\n"
+                                         "param text = \"a\"\n"
+                                         "param sizes = [2]\n"
+                                         "schedule s(p: axis) { gpipe(p, sizes[0]) }\n");
+  const std::string path = folder.path() / "chosen.pipe";
+  const ToolResult run =
+      run_tool({"tune", input, "s", "-D", "p=2", "-D", "rate=1,2", "-D", "bucket=1024,2048", "-D",
+                "text=1,2", "-D", "sizes=[3, 4]", "-o", path});
+  ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
+  std::stringstream written;
+  written << std::ifstream(path).rdbuf();
+  EXPECT_THAT(written.str(), HasSubstr("\nparam rate = 1.0\nparam bucket = 1KiB\n"
+                                       "param text = \"1\"\nparam sizes = [3, 4]\n"));
+}
+
+TEST(Tune, KeepsTheFilesOfThePrograms) {
+  const TemporaryFolder folder;
+  const std::string text(1000, 'a');
+  const std::string corpus = folder.write("corpus.txt", text);
+  const std::string input =
+      folder.write("text.pipe",
+                   "use std.models.gpt\n"
+                   "param rate in [0.1, 0.2]\n"
+                   "mesh line(pp: 2)\n"
+                   "train t = gpt(layers: 2, heads: 2, dim: 8, vocab: 256) on line {\n"
+                   "    data: bytes(\"corpus.txt\", batch: 2, seq: 8)\n"
+                   "    optim: sgd(lr: rate)\n"
+                   "    steps: 2\n"
+                   "    place model on pp[0]\n"
+                   "}\n");
+  for (const char* command : {"tune", "compare"}) {
+    EXPECT_THAT(run_tool({command, input, "-o", corpus}).err, HasSubstr("error P6102")) << command;
+    std::stringstream after;
+    after << std::ifstream(corpus).rdbuf();
+    EXPECT_EQ(after.str(), text) << command;
+  }
+}
+
+/// A row of so much time, memory and traffic.
+void take(views::Tuning& tuning, std::size_t place, double makespan, std::int64_t bytes,
+          std::int64_t traffic) {
+  views::Compared row{.name = tuning.name_of({place}), .timeline = {}};
+  row.timeline.makespan = makespan;
+  row.bytes = bytes;
+  row.traffic = traffic;
+  tuning.take({place}, std::move(row), {});
+}
+
+TEST(Tune, ChoosesByMemoryAndTimeAmongEqualOnes) {
+  const std::vector<views::Hole> holes = {{"m", {"1", "2", "3"}, {"1", "2", "3"}}};
+  views::Tuning by_memory(holes, "memory", {});
+  take(by_memory, 0, 3, 8, 1);
+  take(by_memory, 1, 2, 8, 1);
+  take(by_memory, 2, 1, 9, 1);
+  EXPECT_EQ(by_memory.best()->choice, Choice{1});
+  views::Tuning by_traffic(holes, "traffic", {});
+  take(by_traffic, 0, 1, 8, 5);
+  take(by_traffic, 1, 2, 9, 4);
+  take(by_traffic, 2, 1, 10, 4);
+  EXPECT_EQ(by_traffic.best()->choice, Choice{1});
+  EXPECT_THAT(by_traffic.text(3), HasSubstr("\nm=2 "));  // though m=1 beats it in both
+  EXPECT_THAT(by_traffic.text(3), Not(HasSubstr("\nm=3 ")));
+}
+
 TEST(Tune, CountsRefusals) {
   const ToolResult bounded = run_tool({"tune", "choices.pipe", "--memory", "1KiB"}, kFiles);
   EXPECT_EQ(bounded.exit_code, 1);
   EXPECT_THAT(bounded.err, HasSubstr("error P6134: no combination is legal: 6 of 6 combinations "
                                      "tried, 6 refused: memory above 1KiB 6 times"));
-  EXPECT_THAT(bounded.err, HasSubstr("piper check choices.pipe -D m=2 -D kind=gpipe"));
+  EXPECT_THAT(bounded.err, Not(HasSubstr("hint: the other errors")));
   const ToolResult some = run_tool({"tune", "choices.pipe", "-D", "m=3,4,5,7"}, kFiles);
   EXPECT_EQ(some.exit_code, 0) << some.err;  // `m` has choices: 3, 5 and 7 are none of them
   EXPECT_THAT(some.out, HasSubstr("8 of 8 combinations tried, 6 refused: P2321 6 times"));
+  const ToolResult equal = run_tool({"tune", "two.pipe", "two", "-D", "p=2"}, kFiles);
+  EXPECT_THAT(equal.out, HasSubstr("2 of 2 combinations tried"));
+  const ToolResult broken = run_tool({"tune", "broken.pipe"}, kFiles);
+  EXPECT_THAT(broken.err, HasSubstr("error P1010"));
+  EXPECT_THAT(broken.err, Not(HasSubstr("error P613")));
   const ToolResult sizes = run_tool({"tune", "zbv", "-D", "p=2,3", "-D", "m=1,2,4"});
   EXPECT_EQ(sizes.exit_code, 0) << sizes.err;
   EXPECT_THAT(sizes.out, HasSubstr("6 of 6 combinations tried"));
@@ -183,12 +264,16 @@ TEST(Tune, RefusesWrongUse) {
   } rows[] = {
       {{"tune", "choices.pipe", "-D", "m=2", "-D", "kind=1f1b"}, 1, "error P6133"},
       {{"tune", "choices.pipe", "-D", "m=5"}, 1, "which is no choice of `m`"},
-      {{"tune", "choices.pipe", "-D", "n=1,2"}, 1, "error P6134"},
+      {{"tune", "choices.pipe", "-D", "n=1,2"}, 1, "error P2320"},
+      {{"tune", "choices.pipe", "u"}, 1, "no train or schedule named `u`"},
+      {{"tune", "choices.pipe", "--machine", "none.pipe"}, 1, "cannot read `none.pipe`"},
+      {{"tune", "two.pipe", "one", "-D", "p=2"}, 1, "hint: the other errors are those of `m=1`"},
+      {{"tune", "two.pipe", "one", "-D", "p=2"}, 1, "error P2310"},
       {{"tune", "missing.pipe"}, 1, "error P"},
       {{"tune", "choices.pipe", "--minimize", "beauty"}, 2, "is no figure"},
       {{"tune", "choices.pipe", "--memory", "much"}, 2, "is no size"},
       {{"tune", "choices.pipe", "--tries", "0"}, 2, "tries nothing"},
-      {{"tune", "gpipe", "-D", "p=2,4", "-D", "m=4", "-o", "x.pipe"}, 1, "`p` is a parameter"},
+      {{"tune", "gpipe", "-D", "p=2,4", "-D", "m=4", "-o", "x.pipe"}, 1, "`p` is no param"},
       {{"tune", "gpipe", "-D", "p=2", "-D", "m=2,4", "-o", "x.pipe"}, 1, "error P6102"},
       {{"tune", "choices.pipe", "-o", "/dev/null/x"}, 1, "error P6102"},
   };

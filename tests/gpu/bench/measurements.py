@@ -137,10 +137,12 @@ class MemoryInUse:
             return None
 
     def watch(self):
-        while not self.ends.wait(0.5):
+        while True:
             used = self.read()
             if used is not None:
                 self.most = max(self.most or 0, used - self.base)
+            if self.ends.wait(0.5):
+                return
 
     def __enter__(self):
         if self.base is not None:

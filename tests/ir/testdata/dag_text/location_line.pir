@@ -3,5 +3,5 @@ graph {
 }
 locations {
   1 "two.pipe":9:1-9:0
-//                   ^ error P4156: expected a column, which counts from 1, found `0`
+//                   ^ error P4156: expected a column of at least `1`, found `0`
 }

@@ -1,5 +1,5 @@
 pir 2 built
 mesh line(pp: 2) #0
-//                ^ error P4156: expected the number of a location, which counts from 1, found `0`
+//                ^ error P4156: expected a location number of at least `1`, found `0`
 graph {
 }
