@@ -10,6 +10,7 @@
 
 #include "runtime/processes/frames.h"
 #include "runtime/processes/handshake.h"
+#include "runtime/processes/silence.h"
 #include "runtime/processes/sockets.h"
 
 namespace piper::runtime {
@@ -18,16 +19,13 @@ struct Guest {
   using Clock = std::chrono::steady_clock;
 
   Guest(int socket, std::size_t max_body)
-      : connection(socket, max_body),
-        address(peer_address(socket)),
-        since(Clock::now()),
-        heard_at(since) {}
+      : connection(socket, max_body), address(peer_address(socket)), since(Clock::now()) {}
   std::string description() const { return process + " at " + address; }
 
   Connection connection;
   std::string address;
   Clock::time_point since;
-  Clock::time_point heard_at;         // the last bytes from it
+  Silence silence;
   bool joined = false, left = false;  // it has a rank, it has said goodbye
   bool refused = false;
   RankZeroEnd handshake;

@@ -19,7 +19,8 @@ struct Names {
   // is meant.
   bool shares = false;
 };
-constexpr Names kByHand = {"RANK and WORLD_SIZE", "RANK", "WORLD_SIZE", "LOCAL_RANK"};
+constexpr Names kByHand = {"RANK and WORLD_SIZE", "RANK", "WORLD_SIZE", "LOCAL_RANK",
+                           "LOCAL_WORLD_SIZE"};
 constexpr Names kOpenMpi = {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
                             "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"};
 constexpr const char* kSlurm = "Slurm";
@@ -93,7 +94,8 @@ class Reader {
 
   void read(const Names& names) {
     launch_.by = names.by;
-    all_here_ = names.local_world != nullptr && text(names.local_world) == text(names.world);
+    launch_.one_machine =
+        names.local_world != nullptr && text(names.local_world) == text(names.world);
     for (const auto& [one, other] :
          {std::pair{names.rank, names.world}, {names.world, names.rank}}) {
       if (!has(one))
@@ -124,7 +126,8 @@ class Reader {
     launch_.host = text("MASTER_ADDR");
     const bool slurm = launch_.by == kSlurm;
     if (launch_.host.empty() && slurm) launch_.host = first_of_nodes(text("SLURM_STEP_NODELIST"));
-    if (launch_.host.empty() && (launch_.world == 1 || all_here_)) launch_.host = "127.0.0.1";
+    if (launch_.host.empty() && (launch_.world == 1 || launch_.one_machine))
+      launch_.host = "127.0.0.1";
     if (launch_.host.empty())
       return fail("there are `" + std::to_string(launch_.world) +
                       "` processes, but `MASTER_ADDR` is not set",
@@ -151,7 +154,6 @@ class Reader {
 
   const Environment& environment_;
   Launch launch_;
-  bool all_here_ = false;  // all processes are on this machine
   std::optional<Failure> failure_;
 };
 

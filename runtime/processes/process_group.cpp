@@ -20,6 +20,7 @@
 #include "runtime/processes/reach_rank_zero.h"
 #include "runtime/processes/refusals.h"
 #include "runtime/processes/rendezvous.h"
+#include "runtime/processes/silence.h"
 
 namespace piper::runtime {
 
@@ -73,7 +74,8 @@ struct ProcessGroup::Parts {
   std::string first_process;  // the process of rank 0
   std::function<std::vector<RankPosition>()> positions;
   std::vector<ProcessState> states;
-  Clock::time_point heard_at = Clock::now(), beats_at = {};
+  Silence silence;  // of rank 0
+  Clock::time_point beats_at = {};
   std::map<std::string, std::string> values;
   std::set<std::string> asked;  // keys without an answer yet
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::string> reports;
@@ -127,7 +129,7 @@ struct ProcessGroup::Parts {
       poll(files, 2, static_cast<int>(kLook.count()));
       std::uint64_t ignored = 0;
       while (read(wakes, &ignored, sizeof ignored) > 0) {}
-      if (connection->fill()) heard_at = Clock::now();
+      if (connection->fill()) silence.end();
       const std::lock_guard lock(mutex);
       FrameKind kind{};
       std::string body;
@@ -163,10 +165,7 @@ struct ProcessGroup::Parts {
   }
 
   /// Rank 0 lives in this process if it has the rendezvous.
-  bool is_silent() const {
-    return heartbeats.limit > 0 && heard && rendezvous == nullptr &&
-           Clock::now() - heard_at > span(heartbeats.limit);
-  }
+  bool is_silent() { return heard && rendezvous == nullptr && silence.lasts(heartbeats.limit); }
 
   Failure no_beat() const {
     return {.code = kProcessLost,
@@ -315,6 +314,7 @@ ProcessGroup::ProcessGroup(std::unique_ptr<Parts> parts) : parts_(std::move(part
 std::unique_ptr<ProcessGroup> ProcessGroup::join(const Launch& given, const GroupOptions& options,
                                                  Failure& failure) {
   Launch launch = given;
+  launch.host = meeting_host(given);
   if (auto missing = missing_token(launch, options)) {
     failure = std::move(*missing);
     return nullptr;
@@ -324,10 +324,9 @@ std::unique_ptr<ProcessGroup> ProcessGroup::join(const Launch& given, const Grou
       !(rendezvous = Rendezvous::open(launch, {options.seconds, options.token, options.heartbeats},
                                       failure)))
     return nullptr;
-  if (auto wrong = find_rendezvous(launch, options, rendezvous.get())) {
-    failure = std::move(*wrong);
-    return nullptr;
-  }
+  const auto port = find_port(given, options, rendezvous.get(), failure);
+  if (!port) return nullptr;
+  launch.port = *port;
   const Clock::time_point until = Clock::now() + span(options.seconds);
   bool stopped = false;
   const int socket = rendezvous ? rendezvous->take_own_socket()

@@ -17,26 +17,30 @@ std::string address_key(const Launch& launch) { return "piper/" + launch.run + "
 
 }  // namespace
 
-std::optional<Failure> find_rendezvous(Launch& launch, const GroupOptions& options,
-                                       const Rendezvous* rendezvous) {
-  if (!launch.agent_store) return std::nullopt;
+std::string meeting_host(const Launch& launch) {
+  return launch.agent_store && launch.one_machine ? "127.0.0.1" : launch.host;
+}
+
+std::optional<std::uint16_t> find_port(const Launch& launch, const GroupOptions& options,
+                                       const Rendezvous* rendezvous, Failure& failure) {
+  if (!launch.agent_store) return launch.port;
   if (rendezvous != nullptr) {
-    auto failure =
+    auto unset =
         options.agent_store.set(launch, address_key(launch), std::to_string(rendezvous->port()));
-    launch.port = rendezvous->port();
-    return failure;
-  }
-  Failure failure;
-  const auto found = options.agent_store.get(launch, address_key(launch), options.seconds, failure);
-  if (!found) return failure;
-  const auto [end, error] =
-      std::from_chars(found->data(), found->data() + found->size(), launch.port);
-  if (error == std::errc() && end == found->data() + found->size() && launch.port > 0)
+    if (!unset) return rendezvous->port();
+    failure = std::move(*unset);
     return std::nullopt;
-  return Failure{
-      .code = kProcessesApart,
-      .message = "torchrun's store has `" + peer_text(*found) + "` for the port of rank 0",
-      .hint = "another program writes to that store: give this run another"};
+  }
+  const auto found = options.agent_store.get(launch, address_key(launch), options.seconds, failure);
+  if (!found) return std::nullopt;
+  std::uint16_t port = 0;
+  const char* const last = found->data() + found->size();
+  const auto [end, error] = std::from_chars(found->data(), last, port);
+  if (error == std::errc() && end == last && port > 0) return port;
+  failure = {.code = kProcessesApart,
+             .message = "torchrun's store has `" + peer_text(*found) + "` for the port of rank 0",
+             .hint = "another program writes to that store: give this run another"};
+  return std::nullopt;
 }
 
 int reach_rank_zero(const Launch& launch, const GroupOptions& options,
@@ -68,12 +72,12 @@ int reach_rank_zero(const Launch& launch, const GroupOptions& options,
 std::optional<Failure> missing_token(const Launch& launch, const GroupOptions& options) {
   if (!options.token.empty() || launch.world == 1 || !is_reached_by_others(launch.host))
     return std::nullopt;
-  return Failure{
-      .code = kTokenMissing,
-      .message = "the processes of the run meet at `" + launch.host +
-                 "`, which other machines reach, and have no token to know each other by",
-      .hint = std::string("make one, `") + kMakeToken + "`, and give all of them `" +
-              kTokenFileVariable + "=run.token`, or its text in `" + kTokenVariable + "`"};
+  return Failure{.code = kTokenMissing,
+                 .message = "the processes of the run meet at `" + launch.host +
+                            "`, which other machines reach, and the run has no token",
+                 .hint = std::string("make one, `") + kMakeToken + "`, and give all of them `" +
+                         kTokenFileVariable + "=run.token`, or its text in `" + kTokenVariable +
+                         "`"};
 }
 
 }  // namespace piper::runtime

@@ -207,7 +207,7 @@ struct Rendezvous::Parts {
 
   void hear(Guest& guest) {
     // A process whose messages are left unread is not silent.
-    if (!is_read(guest, reports_wait()) || guest.connection.fill()) guest.heard_at = Clock::now();
+    if (!is_read(guest, reports_wait()) || guest.connection.fill()) guest.silence.end();
     guest.connection.flush();
     FrameKind kind{};
     std::string body;
@@ -233,9 +233,8 @@ struct Rendezvous::Parts {
     }
   }
 
-  bool is_silent(const Guest& guest) const {
-    return options.heartbeats.limit > 0 && guest.rank != 0 && !guest.left &&
-           Clock::now() - guest.heard_at > time_of(options.heartbeats.limit);
+  bool is_silent(Guest& guest) const {
+    return guest.rank != 0 && !guest.left && guest.silence.lasts(options.heartbeats.limit);
   }
 
   void send_beats() {
@@ -305,7 +304,7 @@ struct Rendezvous::Parts {
 
   void join(Guest& guest) {
     guest.joined = true;
-    guest.heard_at = Clock::now();
+    guest.silence.end();
     guest.connection.set_max_body(kMaxRendezvousBody);
     came[guest.rank] = true;
     all_here = joined() == launch.world;

@@ -113,7 +113,7 @@ TEST(ChildProcesses, AStoppedOneIsNotWaitedFor) {
                                 3, nullptr, std::chrono::seconds(30));
   EXPECT_EQ(ended.end.code, 7);
   EXPECT_FALSE(ended.end.failure);
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(25));
 }
 
 /// After a signal a process has the time that its checkpoint takes, also if another has ended.

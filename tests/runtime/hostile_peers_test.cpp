@@ -11,7 +11,10 @@
 #include <cerrno>
 #include <chrono>
 #include <functional>
+#include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "runtime/processes/messages.h"
@@ -50,9 +53,6 @@ std::string head(std::uint32_t size) {
 class Stranger {
  public:
   explicit Stranger(std::uint16_t port) : port_(port) {}
-  ~Stranger() {
-    for (const int each : sockets_) close(each);
-  }
 
   int connect() {
     std::string reason;
@@ -60,7 +60,7 @@ class Stranger {
     int made = -1;
     while ((made = connect_to("127.0.0.1", port_, reason, again)) < 0)
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    sockets_.push_back(made);
+    connections_[made] = std::make_unique<Connection>(made, kMaxRendezvousBody);
     return made;
   }
   /// A connection that sends bytes.
@@ -83,10 +83,7 @@ class Stranger {
     send_bytes(socket, hello(rank, world, run, prove("", claim)) + behind);
     return socket;
   }
-  void leave(int socket) {
-    close(socket);
-    std::erase(sockets_, socket);
-  }
+  void leave(int socket) { connections_.erase(socket); }
   /// The kind of the first frame that comes back; nothing if the connection is closed.
   std::optional<FrameKind> answer(int socket) {
     const auto found = read(socket, [](FrameKind) { return true; });
@@ -107,10 +104,11 @@ class Stranger {
   }
 
  private:
-  /// The first frame that is wanted; nothing if the connection is closed before.
-  static std::optional<std::pair<FrameKind, std::string>> read(
+  /// The first frame that is wanted, of those that are not read yet; nothing if the connection is
+  /// closed before.
+  std::optional<std::pair<FrameKind, std::string>> read(
       int socket, const std::function<bool(FrameKind)>& wanted) {
-    Connection connection(dup(socket), kMaxRendezvousBody);
+    Connection& connection = *connections_.at(socket);
     FrameKind kind{};
     std::string body;
     for (;;) {
@@ -124,7 +122,7 @@ class Stranger {
   }
 
   std::uint16_t port_;
-  std::vector<int> sockets_;
+  std::map<int, std::unique_ptr<Connection>> connections_;  // by socket
 };
 
 struct Case {

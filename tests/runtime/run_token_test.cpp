@@ -276,7 +276,7 @@ TEST(RunToken, IsNeededWhereOtherMachinesReachRankZero) {
     EXPECT_EQ(failure.code, kTokenMissing);
     EXPECT_EQ(
         failure.message,
-        "the processes of the run meet at `192.0.2.1`, which other machines reach, and have no token to know each other by");
+        "the processes of the run meet at `192.0.2.1`, which other machines reach, and the run has no token");
     EXPECT_THAT(failure.hint, HasSubstr("head -c 32 /dev/urandom"));
   }
 }
