@@ -91,9 +91,11 @@ std::string random_run_token() {
 }
 
 Nonce random_nonce() {
+  // Once, because threads may ask at the same time.
+  [[maybe_unused]] static const int ready = sodium_init();
   Nonce nonce;
-  randombytes_buf(nonce.data(),
-                  nonce.size());  // ends the process if the system has no random bytes
+  // It ends the process if the system has no random bytes.
+  randombytes_buf(nonce.data(), nonce.size());
   return nonce;
 }
 
