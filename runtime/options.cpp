@@ -54,7 +54,7 @@ constexpr Row kRows[] = {
     {{"PIPER_CUDA_GRAPHS", "0 or 1", "1", "on a GPU, capture steps as graphs after the first two"},
      [](Options& o, std::string_view text) { return parse(text, o.cuda_graphs); }},
     {{"PIPER_HEARTBEAT_SECONDS", "0.1 to 3600", "1",
-      "between two signs of life of a process of a run"},
+      "the time between two heartbeats of a process of a run"},
      [](Options& o, std::string_view text) { return parse(text, 0.1, 3600, o.heartbeat_seconds); }},
     {{"PIPER_HUGE_PAGES", "0 or 1", "1", "ask for huge pages for the arenas"},
      [](Options& o, std::string_view text) { return parse(text, o.huge_pages); }},
@@ -80,7 +80,7 @@ constexpr Row kRows[] = {
        return !text.empty();
      }},
     {{"PIPER_SILENCE_SECONDS", "0, or 0.5 to 86400", "10",
-      "a process of a run without a sign of life for this long ends it; 0: never"},
+      "a process of a run without a heartbeat for this long ends it; 0: never"},
      [](Options& o, std::string_view text) {
        return parse(text, 0, 0, o.silence_seconds) || parse(text, 0.5, 86400, o.silence_seconds);
      }},
@@ -124,7 +124,7 @@ std::optional<Failure> Options::read_environment(const char* const* environment)
         .code = kBadOption,
         .message = "`PIPER_SILENCE_SECONDS` is less than twice `PIPER_HEARTBEAT_SECONDS`",
         .hint =
-            "a process would count as lost between two signs of life: raise the first one, or lower the second"};
+            "a process would count as lost between two heartbeats: raise the first one, or lower the second"};
   return std::nullopt;
 }
 

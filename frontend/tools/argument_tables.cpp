@@ -40,7 +40,7 @@ constexpr CommandRow kCommands[] = {
      "  partition  the layers, times, parameters and activations of each stage; with --cost, --rates, --costs or --machine at these\n"
      "  metrics    the loss of a run, from the folder of `train --out`: piper show metrics DIR (svg too)\n"
      "  checkpoint the state that `train` keeps, and the other checkpoints of its run: piper show checkpoint DIR[:STEP]\n"
-     "  stuck      where the ranks of a run stood when it ended, and who held up whom: piper show stuck FILE --from DIR\n"
+     "  stuck      where the ranks of a run stood when it ended, and which action held up the others: piper show stuck FILE --from DIR\n"
      "  dag        the training DAG\n"
      "  program    the device program of each role\n\n"
      "With --format pir, graph and dag are whole, with the place in the program of each line; `piper check` reads such a DAG back, and a DAG that goes\n"

@@ -42,7 +42,7 @@ Facts facts_of(Session& session, const runtime::Options& options) {
   std::string values;
   for (const lower::Override& value : arguments.overrides)
     values += (values.empty() ? "" : " ") + value.name + "=" + value.value;
-  char heartbeats[64];
+  char heartbeats[64];  // in seconds
   std::snprintf(heartbeats, sizeof heartbeats, "%g and %g", options.heartbeat_seconds,
                 options.silence_seconds);
   return {{"values of `-D`", values.empty() ? "none" : values},
@@ -58,7 +58,7 @@ Facts facts_of(Session& session, const runtime::Options& options) {
           {"matrix products",
            std::string(runtime::rule_of_products(options.math, runtime::this_processor()))},
           {"threads of a rank", std::to_string(options.threads)},
-          {"seconds between and without heartbeats", heartbeats}};
+          {"`PIPER_HEARTBEAT_SECONDS` and `PIPER_SILENCE_SECONDS`", heartbeats}};
 }
 
 /// The file of this program, so that lists of processes show it; the link itself if another file is

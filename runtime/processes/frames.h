@@ -28,7 +28,7 @@ enum class FrameKind : std::uint8_t {
   report,   // numbers of a step, or a piece of bytes, for rank 0
   bye,      // it has run all; the number of steps it has started
   // either way
-  beat,  // a sign of life; from a process with the positions of its ranks
+  beat,  // a heartbeat; from a process with the positions of its ranks
   // to a process
   nonce,  // the answer to open: the random number and the proof of rank 0
   heard,  // the answer to hello: the process of rank 0

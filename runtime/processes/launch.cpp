@@ -192,7 +192,7 @@ std::span<const OptionRow> launch_rows() {
       {kRunVariable, "name", "",
        "the name of the run, the same for all its processes; another run at that port is refused"},
       {"PIPER_RUN_TOKEN", "32 to 256 characters", "",
-       "the secret by which the processes of a run know each other; `-n` makes one"},
+       "the secret by which the processes of a run recognise each other; `-n` makes one"},
       {"PIPER_RUN_TOKEN_FILE", "file", "", "a file with that secret, which no other user may read"},
       {"RANK", "number", "", "the rank of this process; mpirun and Slurm set their own variables"},
       {"WORLD_SIZE", "number", "", "the number of processes; none: one process runs all ranks"},
