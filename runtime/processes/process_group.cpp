@@ -148,7 +148,7 @@ struct ProcessGroup::Parts {
         return;
       }
       if (is_silent()) {
-        keep_failure(no_beat());
+        if (!left) keep_failure(no_beat());
         changed.notify_all();
         return;
       }
