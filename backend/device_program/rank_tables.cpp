@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "ir/dag/device_role.h"
+
 namespace piper::backend {
 
 namespace {
@@ -96,29 +98,9 @@ RankTables::RankTables(const dag::Dag& dag, const DeviceProgram& program, Commun
   }
 }
 
-std::size_t matching_role(std::size_t roles, CoordinatesOfRole at_of,
-                          std::span<const std::uint32_t> coordinates) {
-  std::size_t best = roles;
-  std::size_t best_fixed = 0;
-  for (std::size_t role = 0; role < roles; ++role) {
-    bool holds = true;
-    std::size_t fixed = 0;
-    for (std::size_t a = 0; a < coordinates.size() && holds; ++a) {
-      const std::int32_t at = at_of(role)[a];
-      if (at == DeviceSet::kWhole) continue;
-      holds = at == static_cast<std::int32_t>(coordinates[a]);
-      ++fixed;
-    }
-    if (!holds || (best != roles && fixed <= best_fixed)) continue;
-    best = role;
-    best_fixed = fixed;
-  }
-  return best;
-}
-
 std::size_t role_of(const ProgramSet& programs, const std::vector<std::uint32_t>& coordinates) {
   const auto at = [&](std::size_t role) { return std::span(programs.roles[role].at); };
-  return matching_role(programs.roles.size(), at, coordinates);
+  return dag::role_of_device(programs.roles.size(), at, coordinates);
 }
 
 std::vector<std::vector<std::uint32_t>> first_devices(const dag::Dag& dag) {
@@ -128,7 +110,7 @@ std::vector<std::vector<std::uint32_t>> first_devices(const dag::Dag& dag) {
   std::size_t missing = roles.size();
   for (std::uint64_t rank = 0; missing > 0 && rank < dag.mesh.devices(); ++rank) {
     std::vector<std::uint32_t> coordinates = coordinates_of(dag.mesh, rank);
-    const std::size_t role = matching_role(roles.size(), at, coordinates);
+    const std::size_t role = dag::role_of_device(roles.size(), at, coordinates);
     if (role == roles.size() || !devices[role].empty()) continue;
     devices[role] = std::move(coordinates);
     --missing;

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "backend/device_program/device_program.h"
-#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace piper::backend {
 
@@ -56,11 +55,6 @@ struct RankTables {
   std::vector<PiperInterval> intervals;
 };
 
-/// The coordinates that fix a role, DeviceSet::kWhole for any.
-using CoordinatesOfRole = llvm::function_ref<std::span<const std::int32_t>(std::size_t role)>;
-/// Among `roles` roles the matching one with the most fixed coordinates; `roles` if none matches.
-std::size_t matching_role(std::size_t roles, CoordinatesOfRole at,
-                          std::span<const std::uint32_t> coordinates);
 /// The coordinates of the first device of every role of a plan.
 std::vector<std::vector<std::uint32_t>> first_devices(const dag::Dag& dag);
 

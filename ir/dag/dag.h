@@ -291,14 +291,14 @@ struct Dag {
   }
   /// `F.stage2.mb3`, `B.stage0.mb1.copy1` (dimensions in the order of `dims`),
   /// `accumulate.stage0.0`, `update.stage0.0`, `report.gpt.loss.0`, `count.gpt.loss.0`,
-  /// `all_reduce.stage0.0`, `gather.stage0.0`; `send.F.stage0.mb1.pp1` and `recv.F.stage0.mb1.pp1`:
+  /// `all_reduce.head.0`, `all_gather.stage0.0`; `send.F.stage0.mb1.pp1`, `recv.F.stage0.mb1.pp1`:
   /// the pass, chunk and instance that made the values and the destination; `load.tokens.mb3.pp0`,
   /// `norm.pp0` (no devices below level placed); if regions on one device set read an input in
   /// several layouts, the axes that shard it follow: `load.tokens.mb3.pp0` and
   /// `load.tokens.mb3.pp0.dp`. Nodes of one bucket with several owners, counts, and collectives of
   /// losses and norms, have their device set appended (`all_reduce.gpt.loss.0.pp1`,
   /// `all_gather_v.norm.pp0`). Collectives of one gathered interval of a bucket, and sums of full
-  /// gradients, are named by the work that begins or ends it (`gather.stage0.0.F.stage0.mb3`,
+  /// gradients, are named by the work that begins or ends it (`all_gather.stage0.0.F.stage0.mb3`,
   /// `accumulate.stage0.0.B.stage0.mb3`, `reduce_scatter.stage0.0.B.stage0.mb3`), and so are copies
   /// (`offload.F.stage0.mb3`, `fetch.B.stage0.mb3`). Unique in a legal DAG, in time independent of
   /// its size.

@@ -61,14 +61,11 @@ class FieldReader {
     if (reader_.accept(trimmed(word))) value.emplace();
     return value.has_value();
   }
-  template <std::integral Value>
-  void count(std::string_view word, Value& value, std::string_view expected) {
-    constexpr bool kIsBytes = sizeof(Value) == 8;
-    if (reader_.accept(trimmed(word))) integer(value, expected, 0, kIsBytes ? kMaxBytes : kMax32);
+  void count(std::string_view word, std::uint32_t& value, std::string_view expected) {
+    if (reader_.accept(trimmed(word))) integer(value, expected, 0, kMax32);
   }
-  template <std::integral Value>
-  void count_if(bool, std::string_view word, Value& value, std::string_view expected) {
-    count(word, value, expected);
+  void optional_bytes(std::string_view word, std::int64_t& value, std::string_view expected) {
+    if (reader_.accept(trimmed(word))) bytes(value, expected);
   }
   void factor(std::string_view word, double& value, std::string_view expected) {
     if (reader_.accept(trimmed(word))) number(value, expected);

@@ -40,15 +40,16 @@ class FieldWriter {
     return value.has_value();
   }
   /// Nothing for 0.
-  void count(std::string_view word, std::integral auto value, std::string_view expected) {
-    count_if(false, word, value, expected);
-  }
-  /// Nothing for 0, unless it is always written.
-  void count_if(bool always, std::string_view word, std::integral auto value,
-                std::string_view expected) {
-    if (value == 0 && !always) return;
+  void count(std::string_view word, std::uint32_t value, std::string_view expected) {
+    if (value == 0) return;
     text(word);
-    integer(value, expected, 0, 0);
+    integer(value, expected, 0, kMax32);
+  }
+  /// Nothing for 0.
+  void optional_bytes(std::string_view word, std::int64_t value, std::string_view expected) {
+    if (value == 0) return;
+    text(word);
+    bytes(value, expected);
   }
   /// Nothing for 1.
   void factor(std::string_view word, double value, std::string_view expected) {

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ir/dag/plan.h"
+#include "ir/tensor/graph_text.h"
 
 namespace piper::dag {
 
@@ -15,7 +16,6 @@ inline constexpr std::int64_t kMaxBytes = std::int64_t{1} << 60;
 /// The tables of a DAG whose entries other statements name.
 enum class Table : std::uint8_t { params, inputs, losses, chunks, buckets, streams };
 
-inline constexpr std::string_view kInits[] = {"normal", "uniform", "zeros", "ones", "constant"};
 inline constexpr std::string_view kCommunicatorKinds[] = {"pair", "group"};
 
 /// `split batch into mb: 2`
@@ -36,7 +36,7 @@ void param_fields(Io& io, Line& line, Type& type) {
   io.text(": ");
   io.type(type);
   io.text(" = ");
-  io.choice(line.init.kind, kInits, "a way to start a parameter");
+  io.choice(line.init.kind, tensor::kInitNames, "a way to start a parameter");
   io.text("(");
   io.number(line.init.scale, "a scale");
   io.text(")");
@@ -111,9 +111,15 @@ void communicator_fields(Io& io, Line& line) {
   io.list(" (", line.members, ")", [&](auto& set) { io.devices(set); });
   io.axes(" over ", line.axes);
   io.optional_reference(" stream ", Table::streams, line.stream);
-  const bool pair = line.kind == Communicator::Kind::pair;
-  io.count_if(pair, " window ", line.window, "a window");
-  io.count_if(pair, " min ", line.min_window, "a window");
+  if (line.kind == Communicator::Kind::pair) {
+    io.text(" window ");
+    io.integer(line.window, "a window", 0, kMax32);
+    io.text(" min ");
+    io.integer(line.min_window, "a window", 0, kMax32);
+  } else {
+    io.count(" window ", line.window, "a window");
+    io.count(" min ", line.min_window, "a window");
+  }
   io.location(line.loc);
 }
 
@@ -124,7 +130,7 @@ void role_fields(Io& io, Line& line) {
   io.bytes(line.arena_bytes, "a number of bytes");
   io.text(" live ");
   io.bytes(line.live_bytes, "a number of bytes");
-  io.count(" host ", line.host_bytes, "a number of bytes");
+  io.optional_bytes(" host ", line.host_bytes, "a number of bytes");
 }
 
 /// `at 1024 bytes 1024`, after its class and bucket

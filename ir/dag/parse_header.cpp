@@ -195,7 +195,7 @@ class HeaderParser {
   void body() {
     TextReader::Token where = reader_.peek();
     const std::size_t before = dag_.bodies.size();
-    parse_body(reader_, dag_, names_.globals);
+    parse_body(reader_, dag_, names_);
     if (reader_.failed() || dag_.bodies.size() == before) return;
     // Bodies are looked up as they are written, quotes included.
     const std::string written = name_text(reader_.context().text(dag_.bodies.back().name));

@@ -1,5 +1,6 @@
 #pragma once
-// The parts of the parser in text order, and the names that they share. Used by `parse*.cpp` alone.
+// The parts of the parser in text order, and the names that they share. Used by `parse*.cpp`
+// and `text_bodies.cpp`.
 
 #include <string>
 #include <vector>
@@ -70,6 +71,10 @@ class NodeNames {
   std::vector<NodeId> nodes_;
   std::vector<TextReader::Token> first_mention_;
 };
+
+/// Reads one body after the word `body`, once parameters, inputs and losses are read.
+/// `names.globals` numbers the values that ports share.
+void parse_body(TextReader& reader, Dag& dag, NodeNames& names);
 
 AxisMask parse_axes(TextReader& reader, const Mesh& mesh);
 

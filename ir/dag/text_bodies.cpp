@@ -1,4 +1,4 @@
-#include "ir/dag/text_names.h"
+#include "ir/dag/parse_parts.h"
 #include "ir/tensor/graph_text.h"
 #include "ir/text/print_text.h"
 #include "llvm/ADT/DenseMap.h"
@@ -82,17 +82,6 @@ void print_ports(const Dag& dag, llvm::raw_ostream& os, const Body& body,
   os << ')';
 }
 
-template <typename Table>
-std::uint32_t find_by_name(TextReader& reader, const Table& table, std::string_view what) {
-  const TextReader::Token where = reader.peek();
-  const Symbol name = reader.context().symbols.find(reader.name(what));
-  for (std::size_t i = 0; i < table.size(); ++i) {
-    if (name.valid() && table[i].name == name) return static_cast<std::uint32_t>(i);
-  }
-  reader.fail(Code::unknown_dag_name, where, "`{}` is not {} of this text", where.text, what);
-  return 0;
-}
-
 struct PendingPort {
   BodyPort port;
   std::string name;
@@ -101,8 +90,7 @@ struct PendingPort {
   TextReader::Token where;
 };
 
-std::vector<PendingPort> parse_ports(TextReader& reader, const Dag& dag,
-                                     llvm::StringMap<std::uint32_t>& globals) {
+std::vector<PendingPort> parse_ports(TextReader& reader, const Dag& dag, NodeNames& names) {
   std::vector<PendingPort> ports;
   reader.expect("(");
   reader.list(")", [&] {
@@ -126,11 +114,11 @@ std::vector<PendingPort> parse_ports(TextReader& reader, const Dag& dag,
     each.type = reader.type();
     each.layout = reader.layout(&dag.mesh, each.type);
     if (reader.accept("param"))
-      each.port.param = tensor::ParamId(find_by_name(reader, dag.params, "a parameter"));
+      each.port.param = tensor::ParamId(NodeNames::find(reader, names.params, "a parameter"));
     if (reader.accept("loss"))
-      each.port.loss = tensor::LossId(find_by_name(reader, dag.losses, "a loss"));
+      each.port.loss = tensor::LossId(NodeNames::find(reader, names.losses, "a loss"));
     if (reader.accept("input"))
-      each.port.input = tensor::InputId(find_by_name(reader, dag.inputs, "an input"));
+      each.port.input = tensor::InputId(NodeNames::find(reader, names.inputs, "an input"));
     std::string global = each.name;
     bool connects = true;
     if (reader.accept("as")) {
@@ -138,8 +126,9 @@ std::vector<PendingPort> parse_ports(TextReader& reader, const Dag& dag,
       global = std::string(reader.name("a value"));
     }
     if (connects) {
-      const auto next = static_cast<std::uint32_t>(globals.size());
-      each.port.global_value = tensor::ValueId(globals.try_emplace(global, next).first->second);
+      const auto next = static_cast<std::uint32_t>(names.globals.size());
+      each.port.global_value =
+          tensor::ValueId(names.globals.try_emplace(global, next).first->second);
     }
     if ((each.port.kind == PortKind::param || each.port.kind == PortKind::grad) &&
         !each.port.param.valid()) {
@@ -175,13 +164,13 @@ void print_bodies(const Dag& dag, llvm::raw_ostream& os, LocationText& locations
   }
 }
 
-void parse_body(TextReader& reader, Dag& dag, llvm::StringMap<std::uint32_t>& globals) {
+void parse_body(TextReader& reader, Dag& dag, NodeNames& names) {
   Body body{{}, tensor::Graph(reader.context()), {}, {}};
   reader.expect("@");
   body.name = reader.symbol("a body");
-  std::vector<PendingPort> inputs = parse_ports(reader, dag, globals);
+  std::vector<PendingPort> inputs = parse_ports(reader, dag, names);
   reader.expect("->");
-  std::vector<PendingPort> outputs = parse_ports(reader, dag, globals);
+  std::vector<PendingPort> outputs = parse_ports(reader, dag, names);
   if (reader.failed()) return;
   const bool has_lines = reader.accept("{");
   if (has_lines) {

@@ -24,8 +24,5 @@ std::uint32_t implied_outputs(const Dag& dag, const Node& node);
 std::vector<std::string> communicator_names(const Dag& dag, const Plan& plan);
 
 void print_bodies(const Dag& dag, llvm::raw_ostream& os, LocationText& locations);
-/// Reads one body after the word `body`, once parameters, inputs and losses are read. `globals`
-/// numbers the values that ports share.
-void parse_body(TextReader& reader, Dag& dag, llvm::StringMap<std::uint32_t>& globals);
 
 }  // namespace piper::dag

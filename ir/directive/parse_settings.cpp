@@ -1,229 +1,166 @@
-// Reads the settings of a train: data, optimizer, numbers, intervals, initial weights.
+// Reads the settings of a train (settings_fields.h).
 
 #include <algorithm>
-#include <array>
-#include <limits>
-#include <utility>
+#include <vector>
 
-#include "ir/directive/numbers.h"
 #include "ir/directive/parse.h"
 #include "ir/directive/parse_words.h"
+#include "ir/directive/settings_fields.h"
 
 namespace piper::directive {
 
 namespace {
 
-/// `name: ` of a setting in brackets.
-bool at_field(TextReader& reader, std::string_view name) {
-  if (!reader.accept(name)) return false;
-  reader.expect(":");
-  return true;
-}
+/// Words and signs are those of the writer without the spaces around them.
+class SettingsReader {
+ public:
+  explicit SettingsReader(TextReader& reader) : reader_(reader) {}
 
-Data parse_data(TextReader& reader) {
-  Data data;
-  data.kind = choose<Data::Kind>(reader, "a source of data", kDataNames);
-  reader.expect("(");
-  const bool reads = data.kind != Data::Kind::synthetic, ids = data.kind == Data::Kind::tokens;
-  if (reads) data.path = reader.string("a path");
-  while (!reader.failed() && !reader.at(")")) {
-    if (reads || reader.previous().text != "(") reader.expect(",");
-    if (at_field(reader, "batch")) {
-      data.batch = reader.integer("a number of samples", 0, kMaxCounted);
-    } else if (at_field(reader, "batches")) {
-      data.batches = reader.integer("a number of batches", 0, kMaxCounted);
-    } else if (ids && at_field(reader, "dtype")) {
-      data.token_type = choose<TokenType>(reader, "a type of ids", kTokenTypeNames);
-    } else if (reads && at_field(reader, "sampling")) {
-      data.sampling = choose<Sampling>(reader, "an order of samples", kSamplingNames);
-    } else if (at_field(reader, "classes")) {
-      data.classes =
-          reader.integer("a number of classes", 0, std::numeric_limits<std::int64_t>::max());
-    } else {
-      const Symbol name = reader.symbol("a dimension");
-      reader.expect(":");
-      data.extents.emplace_back(name, reader.integer("an extent", 0, kMaxCounted));
-    }
+  void text(std::string_view text) {
+    while (!text.empty()) reader_.expect(next_word(text));
   }
-  reader.expect(")");
-  data.loc = reader.location();
-  return data;
-}
-
-Optimizer parse_optimizer(TextReader& reader) {
-  Optimizer optimizer;
-  optimizer.kind = choose<Optimizer::Kind>(reader, "an optimizer", kOptimizerNames);
-  reader.expect("(");
-  reader.expect("lr");
-  reader.expect(":");
-  optimizer.lr.kind =
-      choose<LearningRate::Kind>(reader, "a learning rate", {"constant", "cosine", "linear"});
-  reader.expect("(");
-  optimizer.lr.base = reader.number("a learning rate");
-  while (!reader.failed() && reader.accept(",")) {
-    if (at_field(reader, "warmup")) {
-      optimizer.lr.warmup = parse_count(reader, "a number of steps");
-    } else {
-      reader.expect("floor");
-      reader.expect(":");
-      optimizer.lr.floor = reader.number("a learning rate");
-    }
+  template <std::integral Value>
+  void value(Value& value, const Count& kind) {
+    value = static_cast<Value>(reader_.integer(kind.expected, 0, kind.max_value));
   }
-  reader.expect(")");
-  while (!reader.failed() && reader.accept(",")) {
-    if (at_field(reader, "decay")) {
-      optimizer.decay = choose<Decay>(reader, "a choice of parameters that decay", kDecayNames);
-      continue;
-    }
-    struct Field {
-      std::string_view name;
-      double* value;
-    };
-    double clip = 0;
-    const Field fields[] = {{"momentum", &optimizer.momentum},
-                            {"beta1", &optimizer.beta1},
-                            {"beta2", &optimizer.beta2},
-                            {"eps", &optimizer.eps},
-                            {"weight_decay", &optimizer.weight_decay},
-                            {"clip", &clip}};
-    const Field* found = nullptr;
-    for (const Field& field : fields) {
-      if (reader.at(field.name)) found = &field;
-    }
-    if (found == nullptr) {
-      reader.fail(Code::unknown_dag_name, reader.peek(), "an optimizer has no setting `{}`",
-                  reader.peek().text);
-      break;
-    }
-    reader.next();
-    reader.expect(":");
-    *found->value = reader.number("a number");
-    if (found->value == &clip) optimizer.clip = clip;
+  void value(double& value, const Real& kind) {
+    text(kind.before);
+    value = reader_.number(kind.expected);
   }
-  reader.expect(")");
-  optimizer.loc = reader.location();
-  return optimizer;
-}
-
-tensor::DType parse_dtype(TextReader& reader) {
-  const TextReader::Token where = reader.peek();
-  const std::optional<tensor::DType> dtype = tensor::parse_dtype(reader.name("a type"));
-  if (!dtype) reader.fail(Code::unknown_dag_name, where, "`{}` is no element type", where.text);
-  return dtype.value_or(tensor::DType::f32);
-}
-
-Platform parse_platform(TextReader& reader) {
-  const TextReader::Token where = reader.peek();
-  const std::string_view name = reader.name("a device");
-  const auto found = std::find(std::begin(kPlatformNames), std::end(kPlatformNames), name);
-  if (found != std::end(kPlatformNames))
-    return static_cast<Platform>(found - std::begin(kPlatformNames));
-  reader.fail(Code::unknown_dag_name, where, "`{}` is no device", where.text);
-  return Platform::cpu;
-}
-
-/// `every 100 keep 3 best`
-Every parse_every(TextReader& reader) {
-  Every every;
-  reader.expect("every");
-  every.steps =
-      static_cast<std::uint64_t>(reader.integer("a number of steps", 0, kEverySteps.max_value));
-  if (reader.accept("keep"))
-    every.keep = static_cast<std::uint64_t>(
-        reader.integer("a number of checkpoints", 0, kKeptCheckpoints.max_value));
-  every.best = reader.accept("best");
-  every.loc = reader.location();
-  return every;
-}
-
-/// `weights("model.safetensors", names: hf_llama, missing: init)`
-InitialWeights parse_initial_weights(TextReader& reader) {
-  InitialWeights weights;
-  reader.expect("weights");
-  reader.expect("(");
-  weights.path = reader.string("a path");
-  bool more = reader.accept(",");
-  if (more && reader.accept("names")) {
-    reader.expect(":");
-    weights.names = reader.name("a `names` item");
-    more = reader.accept(",");
+  template <typename Enum, typename Text, std::size_t n>
+  void value(Enum& value, const Word<Text, n>& kind) {
+    value = choose<Enum>(reader_, kind.expected, kind.words);
   }
-  if (more) {
-    for (const char* const word : {"missing", ":", "init"}) reader.expect(word);
-    weights.keeps_missing = true;
+  void value(std::string& value, const Quoted& kind) { value = reader_.string(kind.expected); }
+  void value(std::string& value, const Name& kind) { value = reader_.name(kind.expected); }
+  void value(bool& value, const Flag& kind) {
+    text(kind.word);
+    value = true;
   }
-  reader.expect(")");
-  weights.loc = reader.location();
-  return weights;
-}
+  void value(tensor::DType& value, const ElementType&) { value = reader_.element_type(); }
+  void value(auto& value, const Described&) { fields(*this, value); }
+  void optional(std::string_view word, std::integral auto& value, const Count& kind) {
+    if (reader_.accept(next_word(word))) this->value(value, kind);
+  }
+  void flag(std::string_view word, bool& value) { value = reader_.accept(next_word(word)); }
+  void location(LocId& loc) { loc = reader_.location(); }
 
-constexpr std::pair<std::string_view, void (*)(TextReader&, Settings&)> kSettings[] = {
-    {"steps",
-     [](TextReader& reader, Settings& settings) {
-       settings.steps = static_cast<std::uint64_t>(
-           reader.integer("a number of steps", 0, std::numeric_limits<std::int64_t>::max()));
-       settings.steps_given = !settings.train.empty();  // a schedule by itself has no steps
-     }},
-    {"dtype", [](TextReader& reader, Settings& settings) { settings.dtype = parse_dtype(reader); }},
-    {"seed",
-     [](TextReader& reader, Settings& settings) {
-       settings.seed = static_cast<std::uint64_t>(
-           reader.integer("a seed", 0, std::numeric_limits<std::int64_t>::max()));
-     }},
-    {"device",
-     [](TextReader& reader, Settings& settings) { settings.device = parse_platform(reader); }},
-    {"data", [](TextReader& reader, Settings& settings) { settings.data = parse_data(reader); }},
-    {"held_out",
-     [](TextReader& reader, Settings& settings) { settings.held_out = parse_data(reader); }},
-    {"optim",
-     [](TextReader& reader, Settings& settings) { settings.optimizer = parse_optimizer(reader); }},
-    {"checkpoint",
-     [](TextReader& reader, Settings& settings) { settings.checkpoint = parse_every(reader); }},
-    {"evaluate",
-     [](TextReader& reader, Settings& settings) { settings.evaluate = parse_every(reader); }},
-    {"ema",
-     [](TextReader& reader, Settings& settings) {
-       settings.ema = reader.number("the decay of an average");
-       settings.ema_loc = reader.location();
-     }},
-    {"skip_step",
-     [](TextReader& reader, Settings& settings) {
-       reader.expect("norm");
-       reader.expect(">");
-       settings.skip_above = reader.number("a gradient norm");
-       settings.skip_loc = reader.location();
-     }},
-    {"init",
-     [](TextReader& reader, Settings& settings) { settings.init = parse_initial_weights(reader); }},
+  void brackets(std::string_view owner, auto describe) {
+    reader_.expect("(");
+    Items items(*this, owner, ":");
+    reader_.list(")", [&] { items.read(describe); });
+    items.check(describe);
+  }
+  void block(std::string_view owner, auto describe) {
+    reader_.expect("{");
+    Items items(*this, owner, "");
+    while (!reader_.failed() && !reader_.at("}")) items.read(describe);
+    reader_.expect("}");
+    items.check(describe);
+  }
+
+ private:
+  /// Takes the first word of a text with spaces.
+  static std::string_view next_word(std::string_view& text) {
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(word.size());
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    return word;
+  }
+
+  /// A description is called once for each item and takes the one at the reader; then once more, to
+  /// report an item that is missing.
+  class Items {
+   public:
+    /// `sign` stands between name and value; empty: nothing.
+    Items(SettingsReader& settings, std::string_view owner, std::string_view sign)
+        : settings_(settings), reader_(settings.reader_), owner_(owner), sign_(sign) {}
+
+    void read(auto describe) {
+      const TextReader::Token where = reader_.peek();
+      taken_ = false;
+      extents_ = nullptr;
+      describe(*this);
+      if (taken_ || reader_.failed()) return;
+      if (extents_ != nullptr) return extent(extents_->emplace_back());
+      if (where.kind == TextReader::Kind::name)
+        return reader_.fail(Code::unknown_dag_name, where, "{} has no setting `{}`", owner_,
+                            where.text);
+      reader_.fail_expected("a setting of " + std::string(owner_));
+    }
+    void check(auto describe) {
+      is_read_ = true;
+      if (!reader_.failed()) describe(*this);
+    }
+
+    void first(auto& value, const auto& kind) {
+      if (is_read_ && seen_.empty())
+        return reader_.fail(Code::malformed_dag_text, reader_.previous(), "expected {}, found `{}`",
+                            kind.expected, reader_.previous().text);
+      if (is_read_ || !seen_.empty()) return;
+      take("");
+      settings_.value(value, kind);
+    }
+    void item(std::string_view name, auto& value, const auto& kind, auto&... loc) {
+      if (is_read_ && std::ranges::find(seen_, name) == seen_.end())
+        return reader_.fail(Code::malformed_dag_text, reader_.previous(), "{} says no `{}`", owner_,
+                            name);
+      optional(name, value, nullptr, kind, loc...);
+    }
+    void optional(std::string_view name, auto& value, const auto& /*absent*/, const auto& kind,
+                  auto&... loc) {
+      if (is_read_ || taken_ || !reader_.at(name)) return;
+      if (std::ranges::find(seen_, name) != seen_.end())
+        return reader_.fail(Code::repeated_dag_name, reader_.peek(), "`{}` was set before", name);
+      take(name);
+      reader_.next();
+      if (!sign_.empty()) reader_.expect(sign_);
+      settings_.value(present(value), kind);
+      (settings_.location(loc), ...);
+    }
+    void extents(std::vector<std::pair<Symbol, std::int64_t>>& extents) { extents_ = &extents; }
+
+   private:
+    template <typename Value>
+    static Value& present(Value& value) {
+      return value;
+    }
+    template <typename Value>
+    static Value& present(std::optional<Value>& value) {
+      return value.emplace();
+    }
+    void take(std::string_view name) {
+      taken_ = true;
+      seen_.push_back(name);
+    }
+    void extent(std::pair<Symbol, std::int64_t>& extent) {
+      extent.first = reader_.symbol("a dimension");
+      reader_.expect(sign_);
+      settings_.value(extent.second, Count{"an extent"});
+      seen_.push_back({});
+    }
+
+    SettingsReader& settings_;
+    TextReader& reader_;
+    const std::string_view owner_, sign_;
+    std::vector<std::string_view>
+        seen_;              // names of the items so far; empty of the first and extents
+    bool taken_ = false;    // by this call of the description
+    bool is_read_ = false;  // the list is at its end
+    std::vector<std::pair<Symbol, std::int64_t>>* extents_ = nullptr;
+  };
+
+  TextReader& reader_;
 };
 
 }  // namespace
 
 Settings parse_settings(TextReader& reader) {
-  std::array<bool, std::size(kSettings)> seen{};
   Settings settings;
-  settings.train = std::string(reader.name("a train"));
-  settings.loc = reader.location();
-  reader.expect("{");
-  while (!reader.failed() && !reader.accept("}")) {
-    const TextReader::Token where = reader.peek();
-    const auto setting = std::find_if(std::begin(kSettings), std::end(kSettings),
-                                      [&](const auto& each) { return reader.accept(each.first); });
-    if (setting == std::end(kSettings)) {
-      reader.fail(Code::malformed_dag_text, where, "expected a setting of the train, found `{}`",
-                  where.text);
-    } else if (std::exchange(seen[static_cast<std::size_t>(setting - kSettings)], true)) {
-      reader.fail(Code::repeated_dag_name, where, "`{}` was set before", where.text);
-    } else {
-      setting->second(reader, settings);
-    }
-  }
-  // Steps, dtype and seed have no default in a text.
-  for (std::size_t i = 0; i < 3 && !reader.failed(); ++i) {
-    if (!seen[i])
-      reader.fail(Code::malformed_dag_text, reader.previous(), "the train says no `{}`",
-                  kSettings[i].first);
-  }
+  SettingsReader settings_reader(reader);
+  fields(settings_reader, settings);
+  settings.steps_given = !settings.train.empty();  // a schedule by itself has no steps
   return settings;
 }
 

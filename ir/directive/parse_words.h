@@ -27,8 +27,8 @@ inline void fail_choice(TextReader& reader, std::string_view expected) {
 }
 
 /// One of `texts`, in the order of the enumerators; otherwise it is reported.
-template <typename Enum, std::size_t n>
-Enum choose(TextReader& reader, std::string_view expected, const std::string_view (&texts)[n]) {
+template <typename Enum, typename Text, std::size_t n>
+Enum choose(TextReader& reader, std::string_view expected, const Text (&texts)[n]) {
   for (std::size_t i = 0; i < n; ++i) {
     if (reader.accept(texts[i])) return static_cast<Enum>(i);
   }

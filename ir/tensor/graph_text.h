@@ -47,6 +47,12 @@ void print_lines(const Graph& graph, llvm::raw_ostream& os, LocationText& locati
 
 /// `%block.3.mlp.0.gelu`; quoted unless the name is plain.
 std::string value_text(const Graph& graph, ValueId value);
+/// The names of `Init::Kind`, in its order.
+inline constexpr std::string_view kInitNames[] = {"normal", "uniform", "zeros", "ones", "constant"};
+/// Whether its text has the scale.
+constexpr bool has_scale(Init::Kind kind) {
+  return kind != Init::Kind::zeros && kind != Init::Kind::ones;
+}
 /// `normal(0.02)`, `zeros`.
 std::string init_text(const Init& init);
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 #include <unordered_map>
 
@@ -168,18 +169,17 @@ class GraphParser {
 
   Init init() {
     Init init;
-    const auto scale = [&](Init::Kind kind) {
-      init.kind = kind;
-      in_.expect("(");
-      init.scale = in_.number("a scale");
-      in_.expect(")");
-    };
-    if (in_.accept("normal")) scale(Init::Kind::normal);
-    else if (in_.accept("uniform")) scale(Init::Kind::uniform);
-    else if (in_.accept("constant")) scale(Init::Kind::constant);
-    else if (in_.accept("zeros")) init.kind = Init::Kind::zeros;
-    else if (in_.accept("ones")) init.kind = Init::Kind::ones;
-    else in_.fail_expected("`normal`, `uniform`, `constant`, `zeros` or `ones`");
+    const auto name =
+        std::ranges::find_if(kInitNames, [&](std::string_view name) { return in_.accept(name); });
+    if (name == std::end(kInitNames)) {
+      in_.fail_expected("a way to start a parameter");
+      return init;
+    }
+    init.kind = static_cast<Init::Kind>(name - std::begin(kInitNames));
+    if (!has_scale(init.kind)) return init;
+    in_.expect("(");
+    init.scale = in_.number("a scale");
+    in_.expect(")");
     return init;
   }
 

@@ -9,14 +9,9 @@ std::string value_text(const Graph& graph, ValueId value) {
 }
 
 std::string init_text(const Init& init) {
-  switch (init.kind) {
-    case Init::Kind::normal: return "normal(" + number_text(init.scale) + ")";
-    case Init::Kind::uniform: return "uniform(" + number_text(init.scale) + ")";
-    case Init::Kind::constant: return "constant(" + number_text(init.scale) + ")";
-    case Init::Kind::zeros: return "zeros";
-    case Init::Kind::ones: return "ones";
-  }
-  return {};
+  std::string text(kInitNames[static_cast<std::size_t>(init.kind)]);
+  if (has_scale(init.kind)) text += "(" + number_text(init.scale) + ")";
+  return text;
 }
 
 namespace {

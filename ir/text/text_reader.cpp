@@ -247,16 +247,17 @@ double TextReader::number(std::string_view what) {
   return value;
 }
 
-tensor::Type TextReader::type() {
-  tensor::Type type;
+tensor::DType TextReader::element_type() {
   const Token start = token_;
   const std::optional<tensor::DType> dtype = tensor::parse_dtype(name("a type"));
+  if (!dtype) fail(Code::unknown_dag_name, start, "`{}` is no element type", start.text);
+  return dtype.value_or(tensor::DType::f32);
+}
+
+tensor::Type TextReader::type() {
+  tensor::Type type;
+  type.dtype = element_type();
   if (failed_) return type;
-  if (!dtype) {
-    fail(Code::unknown_dag_name, start, "`{}` is no element type", start.text);
-    return type;
-  }
-  type.dtype = *dtype;
   expect("[");
   std::int64_t elements = 1;
   list("]", [&] {

@@ -66,6 +66,8 @@ class TextReader {
     }
     expect(close);
   }
+  /// `f32`.
+  tensor::DType element_type();
   /// `f32[batch: 32*, seq: 128]`.
   tensor::Type type();
   /// `<dp: batch, tp: +>` of a value of that type; replicated if there is none. Without a mesh any

@@ -3,7 +3,7 @@
 //
 // Chunks are the segments of `segments.h` at the regions that some directive names (stages of a
 // partition count as named). Each has a body for `F` and one for `B`; if an order names `BI` or
-// `BW`, also one for each of these; if a `recompute` line names it, one for `R` and a lean `F`. The
+// `BW`, also one for each of these; if a `recompute` line names it, one for `R` and a recomputed forward. The
 // bodies have the extents of the whole batch. Buckets are made; `surround` adds one Load per input,
 // one Update per bucket and one Report per loss.
 //

@@ -39,7 +39,7 @@ class ModelLayouts {
 
   const tensor::Graph& model_;
   const std::span<const std::uint32_t> segment_of_;
-  const std::vector<AxisMask> axes_;  // per piece
+  const std::vector<AxisMask> axes_;  // per segment
   const Mesh mesh_;
   std::vector<bool> is_input_;     // per value, under any name
   std::vector<LayoutId> layouts_;  // per value

@@ -68,15 +68,19 @@ bool batch_divides(const Batch& batch, std::int64_t parts, std::string_view how,
   if (batch.samples % parts == 0) return true;
   const std::int64_t above = (batch.samples / parts + 1) * parts,
                      below = batch.samples / parts * parts;
-  auto builder = sink.report(Code::batch_does_not_divide, loc,
-                             "a batch of {} does not divide into {} equal parts ({})",
-                             batch.samples, parts, how);
+  const bool has_enough = below > 0;
+  auto builder = has_enough ? sink.report(Code::batch_does_not_divide, loc,
+                                          "a batch of {} does not divide into {} equal parts ({})",
+                                          batch.samples, parts, how)
+                            : sink.report(Code::batch_does_not_divide, loc,
+                                          "a batch of {} has no sample for some of {} parts ({})",
+                                          batch.samples, parts, how);
   if (batch.loc.valid()) builder.related(batch.loc, "the batch is given here");
-  if (below > 0) {
+  if (has_enough) {
     builder.hint("write `batch: {}` or `batch: {}`, or take a number of parts that divides {}",
                  below, above, batch.samples);
   } else {
-    builder.hint("write `batch: {}`", above);
+    builder.hint("write `batch: {}`, or take fewer parts", above);
   }
   return false;
 }

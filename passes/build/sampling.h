@@ -29,8 +29,8 @@ void divide_samples(dag::Body& body, std::int64_t divide);
 bool samples_are_independent(const dag::Dag& dag, const dag::Chunk& chunk, std::string_view how,
                              LocId loc, DiagnosticSink& sink);
 
-/// Reports a batch that does not divide into `parts` equal ones; `how` spells the number out
-/// (`mb 4 x dp 2`).
+/// Reports a batch that does not divide into `parts` equal ones, or that has fewer samples; `how`
+/// spells the number out (`` `mb: 4` x `dp: 2` ``).
 bool batch_divides(const Batch& batch, std::int64_t parts, std::string_view how, LocId loc,
                    DiagnosticSink& sink);
 

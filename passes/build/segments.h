@@ -9,7 +9,7 @@
 // segment, and neither are renamings of integers: every segment that reads renamed integers reads
 // the model input and renames it itself.
 //
-//   embed -> block[0] -> block[1] -> head, only `block` selected:   pieces  model  block[0]  block[1]  model.1
+//   embed -> block[0] -> block[1] -> head, only `block` selected:   segments  model  block[0]  block[1]  model.1
 
 #include <cstdint>
 #include <span>

@@ -81,7 +81,7 @@ struct Wire {
   struct Maker {
     const NodeId* of_instance = nullptr;
     std::uint32_t output = 0;
-    std::uint32_t recomputed_output = 0;  // if the producer is a lean F
+    std::uint32_t recomputed_output = 0;  // of a recomputed forward
   };
   std::uint32_t num_makers = 0;  // none: an input of the model or a parameter
   std::array<Maker, kPasses> makers = {};

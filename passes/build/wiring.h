@@ -19,7 +19,7 @@ class Producers {
   struct Producer {
     dag::ChunkId chunk;
     std::array<std::optional<std::uint32_t>, kPasses> output;  // by pass
-    std::optional<std::uint32_t> recomputed_forward;           // of the lean F
+    std::optional<std::uint32_t> recomputed_forward;           // of the recomputed forward
   };
   explicit Producers(const dag::Dag& dag);
   /// Null for inputs of the model and parameters.

@@ -271,24 +271,4 @@ void RoleNodes::put(std::span<const NodeId> order, const RoleTable& roles) {
   }
 }
 
-std::size_t role_of_device(std::span<const std::vector<std::int32_t>> at,
-                           const std::vector<std::uint32_t>& coordinates) {
-  std::size_t best = at.size();
-  std::size_t best_fixed = 0;
-  for (std::size_t role = 0; role < at.size(); ++role) {
-    std::size_t fixed = 0;
-    bool holds = true;
-    for (std::size_t i = 0; i < coordinates.size() && holds; ++i) {
-      if (at[role][i] == DeviceSet::kWhole) continue;
-      holds = at[role][i] == static_cast<std::int32_t>(coordinates[i]);
-      ++fixed;
-    }
-    if (holds && (best == at.size() || fixed > best_fixed)) {
-      best = role;
-      best_fixed = fixed;
-    }
-  }
-  return best;
-}
-
 }  // namespace piper::passes

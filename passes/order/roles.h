@@ -65,9 +65,4 @@ class RoleNodes {
   std::vector<dag::NodeId> nodes_;
 };
 
-/// The position in `at` (coordinates of all roles) of the role of a device: the matching one with
-/// the most fixed coordinates.
-std::size_t role_of_device(std::span<const std::vector<std::int32_t>> at,
-                           const std::vector<std::uint32_t>& coordinates);
-
 }  // namespace piper::passes

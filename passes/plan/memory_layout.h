@@ -1,7 +1,7 @@
 #pragma once
 // Offsets in one arena for values with known live ranges.
 //
-//   std::vector<Lifetime> values = {{1024, 0, 3}, {1024, 4, 6}, {2048, 1, 5}};
+//   std::vector<LiveRange> values = {{1024, 0, 3}, {1024, 4, 6}, {2048, 1, 5}};
 //   lay_out(values)   ->   bytes 3072, live 3072; the first two share offset 0
 //
 // Best fit in the order of first use; if that wastes more than 1/50 and there are not too many

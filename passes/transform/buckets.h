@@ -11,7 +11,7 @@
 // gathered interval adds to all of them.
 //
 //   wte used by stage0 on cluster[pp: 0] and stage1 on cluster[pp: 1], both replicated over dp
-//     ->  bucket {wte}, homes cluster[pp: 0], cluster[pp: 1], made <dp: +>
+//     ->  bucket {wte}, owners cluster[pp: 0], cluster[pp: 1], unreduced <dp: +>
 
 #include <cstdint>
 #include <span>

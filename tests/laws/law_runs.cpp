@@ -315,7 +315,7 @@ LawRun LawProgram::run_sequential(runtime::Math math) {
       sums.insert(sums.end(), of_loss.begin(), of_loss.end());
     for (const PiperParam& param : run.params()) {
       const std::string name = param.name;
-      // A parameter with several homes has several entries and one counted value.
+      // A parameter with several owners has several entries and one counted value.
       if (result.parameters[name].size() > static_cast<std::size_t>(step)) continue;
       if (!is_frozen(*dag_, name)) result.gradients[name].push_back(run.gradient(name));
       result.parameters[name].push_back(run.values(name));

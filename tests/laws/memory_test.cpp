@@ -3,10 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
+#include "ir/dag/device_role.h"
 #include "ir/dag/local_body.h"
-#include "passes/order/roles.h"
 #include "passes/plan/requirements.h"
 #include "passes/plan/staging.h"
 #include "tests/laws/law_runs.h"
@@ -17,10 +18,9 @@ namespace piper::test {
 namespace {
 
 const dag::Role& role_of(const dag::Dag& dag, std::uint64_t rank) {
-  const std::vector<std::uint32_t> coordinates = coordinates_of(dag.mesh, rank);
-  std::vector<std::vector<std::int32_t>> at;
-  for (const dag::Role& role : dag.plan->roles) at.push_back(role.at);
-  return dag.plan->roles[passes::role_of_device(at, coordinates)];
+  const std::vector<dag::Role>& roles = dag.plan->roles;
+  const auto at = [&](std::size_t role) { return std::span(roles[role].at); };
+  return roles[dag::role_of_device(roles.size(), at, coordinates_of(dag.mesh, rank))];
 }
 
 /// Plans reserve the bytes of the largest boxes, and this device has those.

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "ir/dag/device_role.h"
 #include "ir/dag/local_body.h"
 #include "tests/support/random_cases.h"
 
@@ -42,6 +43,11 @@ struct Fixture {
   }
 };
 
+std::size_t role_at(const RoleTable& roles, const std::vector<std::uint32_t>& coordinates) {
+  const auto at = [&](std::size_t role) { return std::span(roles.at(role)); };
+  return dag::role_of_device(roles.size(), at, coordinates);
+}
+
 TEST(roles, one_per_stage_whatever_the_replicas) {
   Fixture fixture({{"pp", 2}, {"dp", 1024}});
   const DeviceSetId sets[] = {fixture.set({0, kWhole}), fixture.set({1, kWhole})};
@@ -60,8 +66,8 @@ TEST(roles, devices_without_work_have_one_of_their_own) {
   ASSERT_EQ(roles.size(), 2u);
   EXPECT_EQ(roles.roles_of(sets[0]).size(), 1u);
   EXPECT_EQ(fixture.context.text(roles.name(1)), "cluster");
-  EXPECT_EQ(role_of_device(std::vector{roles.at(0), roles.at(1)}, {1}), 0u);
-  EXPECT_EQ(role_of_device(std::vector{roles.at(0), roles.at(1)}, {3}), 1u);
+  EXPECT_EQ(role_at(roles, {1}), 0u);
+  EXPECT_EQ(role_at(roles, {3}), 1u);
 }
 
 TEST(roles, a_finer_set_refines_only_where_it_is) {
@@ -119,12 +125,10 @@ TEST(roles, devices_of_one_role_lie_in_the_same_sets_and_have_equal_extents) {
     const std::vector<Sharding> uneven = uneven_shardings(fixture.dag);
     std::map<std::size_t, std::vector<std::int64_t>> extents;
     const RoleTable roles(fixture.dag, sets);
-    std::vector<std::vector<std::int32_t>> at;
-    for (std::size_t role = 0; role < roles.size(); ++role) at.push_back(roles.at(role));
     std::vector<bool> inhabited(roles.size(), false);
     for (std::uint64_t rank = 0; rank < fixture.dag.mesh.devices(); ++rank) {
       const std::vector<std::uint32_t> coordinates = coordinates_of(fixture.dag.mesh, rank);
-      const std::size_t role = role_of_device(at, coordinates);
+      const std::size_t role = role_at(roles, coordinates);
       ASSERT_LT(role, roles.size());
       inhabited[role] = true;
       const std::vector<std::int64_t> here = local_extents(uneven, fixture.dag.mesh, coordinates);
