@@ -40,8 +40,8 @@ class Chain {
       seconds.push_back({stage.f, halves ? stage.bi : stage.b, halves ? stage.bw : 0});
     }
     const orders::SearchProblem problem(work_, rule, seconds);
-    const std::optional<orders::KeptActivations> kept = kept_activations();
-    return kept ? orders::bounds(problem, *kept) : orders::bounds(problem);
+    const std::optional<orders::KeptActivations> activations = kept_activations();
+    return activations ? orders::bounds(problem, *activations) : orders::bounds(problem);
   }
 
  private:
@@ -109,11 +109,12 @@ class Chain {
   /// makes, as its time says, and that all stay until the backward, or `BW`, ends.
   std::optional<orders::KeptActivations> kept_activations() const {
     if (costs_.w != 1 || costs_.keep != 0 || costs_.f == 0) return std::nullopt;
-    orders::KeptActivations kept;
-    for (const StageSeconds& stage : stages_) kept.of_part.push_back(stage.f / costs_.f);
-    for (const Timeline::Rank& rank : timeline_.ranks) kept.cap = std::max(kept.cap, rank.peak);
-    kept.cap *= 1 + 1e-9;  // the peak is a sum of rounded numbers
-    return kept;
+    orders::KeptActivations activations;
+    for (const StageSeconds& stage : stages_) activations.of_part.push_back(stage.f / costs_.f);
+    for (const Timeline::Rank& rank : timeline_.ranks)
+      activations.cap = std::max(activations.cap, rank.peak);
+    activations.cap *= 1 + 1e-9;  // the peak is a sum of rounded numbers
+    return activations;
   }
 
   const Timeline& timeline_;

@@ -14,8 +14,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 class BoundTables {
  public:
-  BoundTables(const SearchProblem& problem, const KeptActivations& kept)
-      : problem_(problem), kept_(kept) {
+  BoundTables(const SearchProblem& problem, const KeptActivations& activations)
+      : problem_(problem), activations_(activations) {
     for (std::uint32_t group = 0; group < problem.groups(); ++group) {
       std::vector<double>& hops = hops_.emplace_back(problem.parts(), 0.0);
       for (std::uint32_t part = 1; part < problem.parts(); ++part) {
@@ -79,26 +79,27 @@ class BoundTables {
   /// No operations of a pass that a rank may hold take longer. The last one may count in part.
   double of_held(std::uint32_t rank, TrackPass pass) const {
     struct Held {
-      double seconds, kept;
+      double seconds, amount;
       std::uint32_t count;
     };
-    double total = 0, left = kept_.cap;
+    double total = 0, left = activations_.cap;
     std::vector<Held> all;
     for (const std::uint32_t number : problem_.tracks_on(rank)) {
       const Track& track = problem_.tracks()[number];
-      const double kept = kept_.of_part[track.part];
-      if (kept == 0) {
+      const double amount = activations_.of_part[track.part];
+      if (amount == 0) {
         total += track.count * seconds(track.part, pass);
       } else {
-        all.push_back({seconds(track.part, pass), kept, track.count});
+        all.push_back({seconds(track.part, pass), amount, track.count});
       }
     }
-    std::sort(all.begin(), all.end(),
-              [](const Held& a, const Held& b) { return a.seconds / a.kept > b.seconds / b.kept; });
-    for (const auto& [time, kept, count] : all) {
-      const double fits = kept * count <= left ? count : left / kept;
+    std::sort(all.begin(), all.end(), [](const Held& a, const Held& b) {
+      return a.seconds / a.amount > b.seconds / b.amount;
+    });
+    for (const auto& [time, amount, count] : all) {
+      const double fits = amount * count <= left ? count : left / amount;
       total += time * fits;
-      left -= kept * fits;
+      left -= amount * fits;
     }
     return total;
   }
@@ -145,11 +146,11 @@ class BoundTables {
     double total = 0;
     for (const std::uint32_t number : problem_.tracks_on(rank)) {
       const Track& track = problem_.tracks()[number];
-      total += kept_.of_part[track.part] * track.count *
+      total += activations_.of_part[track.part] * track.count *
                (around(track.group, track.part, track.part) + seconds(track.part, kTrackB) +
                 seconds(track.part, kTrackW));
     }
-    return kept_.cap == 0 ? 0 : total / kept_.cap;
+    return activations_.cap == 0 ? 0 : total / activations_.cap;
   }
 
   /// Whether each instance with parts on `b` passes `a` before them.
@@ -186,7 +187,7 @@ class BoundTables {
   }
 
   const SearchProblem& problem_;
-  const KeptActivations& kept_;
+  const KeptActivations& activations_;
   std::vector<double> sums_[kTrackPasses] = {{0}, {0}, {0}};  // by part: of those before
   std::vector<std::vector<double>> hops_;  // by group, part: messages from part 0 on
   std::vector<std::uint32_t> low_, high_;  // by rank and group: the first and the last part
@@ -199,8 +200,8 @@ Bounds bounds(const SearchProblem& problem) {
                 {std::vector<double>(problem.parts(), 1), static_cast<double>(problem.capacity())});
 }
 
-Bounds bounds(const SearchProblem& problem, const KeptActivations& kept) {
-  return BoundTables(problem, kept).run();
+Bounds bounds(const SearchProblem& problem, const KeptActivations& activations) {
+  return BoundTables(problem, activations).run();
 }
 
 }  // namespace piper::orders

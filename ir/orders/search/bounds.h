@@ -31,6 +31,6 @@ struct KeptActivations {
   double cap = 0;
 };
 /// The same, where parts keep different amounts, instead of the capacity of the problem.
-Bounds bounds(const SearchProblem& problem, const KeptActivations& kept);
+Bounds bounds(const SearchProblem& problem, const KeptActivations& activations);
 
 }  // namespace piper::orders
