@@ -45,6 +45,8 @@ enum FailureCode : std::uint32_t {
   kNcclFailed = 6024,      // NCCL refused a call, or a communication failed
   kUcxMissing = 6025,      // UCX, for messages between processes on CPUs, cannot be opened
   kUcxFailed = 6026,       // UCX refused a call, or a message failed
+  kTokenMissing = 6027,    // processes would meet where other machines reach them, without a token
+  kBadToken = 6028,        // the token of a run cannot be read, or is not fit to be one
   // held-out data ends in a short batch, and samples depend on each other.
   kShortHeldOutBatch = 6035,
   kBadMessage = 6040,      // a process of a run sent a message that does not fit

@@ -18,6 +18,15 @@ bool parse(std::string_view text, std::uint32_t low, std::uint32_t high, std::ui
   return true;
 }
 
+bool parse(std::string_view text, double low, double high, double& out) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= low && value <= high))
+    return false;
+  out = value;
+  return true;
+}
+
 bool parse(std::string_view text, bool& out) {
   if (text != "0" && text != "1") return false;
   out = text == "1";
@@ -44,6 +53,9 @@ constexpr Row kRows[] = {
      [](Options& o, std::string_view text) { return parse(text, o.cuda_deterministic); }},
     {{"PIPER_CUDA_GRAPHS", "0 or 1", "1", "on a GPU, capture steps as graphs after the first two"},
      [](Options& o, std::string_view text) { return parse(text, o.cuda_graphs); }},
+    {{"PIPER_HEARTBEAT_SECONDS", "0.1 to 3600", "1",
+      "the time between two heartbeats of a process of a run"},
+     [](Options& o, std::string_view text) { return parse(text, 0.1, 3600, o.heartbeat_seconds); }},
     {{"PIPER_HUGE_PAGES", "0 or 1", "1", "ask for huge pages for the arenas"},
      [](Options& o, std::string_view text) { return parse(text, o.huge_pages); }},
     {{"PIPER_MATH", "auto, mkl, onednn or builtin", "auto",
@@ -66,6 +78,11 @@ constexpr Row kRows[] = {
      [](Options& o, std::string_view text) {
        o.plugin_folder = text;
        return !text.empty();
+     }},
+    {{"PIPER_SILENCE_SECONDS", "0, or 0.5 to 86400", "10",
+      "a process of a run without a heartbeat for this long ends it; 0: never"},
+     [](Options& o, std::string_view text) {
+       return parse(text, 0, 0, o.silence_seconds) || parse(text, 0.5, 86400, o.silence_seconds);
      }},
     {{"PIPER_SPIN", "0 to 1000000", "200",
       "polls before a thread sleeps; 0 unless there are more cores than devices"},
@@ -102,6 +119,12 @@ std::optional<Failure> Options::read_environment(const char* const* environment)
                              ", or unset it for the default, " + row.shown.initial};
     }
   }
+  if (silence_seconds > 0 && silence_seconds < 2 * heartbeat_seconds)
+    return Failure{
+        .code = kBadOption,
+        .message = "`PIPER_SILENCE_SECONDS` is less than twice `PIPER_HEARTBEAT_SECONDS`",
+        .hint =
+            "a process would count as lost between two heartbeats: raise the first one, or lower the second"};
   return std::nullopt;
 }
 

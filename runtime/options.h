@@ -33,6 +33,8 @@ struct Options {
   bool cuda_deterministic = true;    // on CUDA flash attention adds its gradients in one order
   // How long the processes of a run wait for each other before step 1.
   std::uint32_t meet_seconds = 300;
+  // Signs of life between the processes of a run; one that is silent for so long is lost (0: never).
+  double heartbeat_seconds = 1, silence_seconds = 10;
   // Poison the arenas, guard their ends, count the bytes that are written.
   bool check_memory = false;
 

@@ -27,6 +27,14 @@ add_library(deps::antlr4_runtime ALIAS deps_antlr4_runtime)
 target_include_directories(deps_antlr4_runtime SYSTEM INTERFACE /usr/include/antlr4-runtime)
 target_link_libraries(deps_antlr4_runtime INTERFACE "${antlr4_archive}" Threads::Threads)
 
+# libsodium: the static archive, so that the program needs no further library where it runs.
+find_library(sodium_archive libsodium.a REQUIRED)
+find_path(sodium_headers sodium.h REQUIRED)
+add_library(deps_sodium INTERFACE)
+add_library(deps::sodium ALIAS deps_sodium)
+target_include_directories(deps_sodium SYSTEM INTERFACE "${sodium_headers}")
+target_link_libraries(deps_sodium INTERFACE "${sodium_archive}" Threads::Threads)
+
 # LibTorch, out of the wheel. `find_package(Torch)` would ask for a whole CUDA toolkit.
 # The compiler half builds without it: -DPIPER_TORCH=OFF leaves out the parts that need it.
 option(PIPER_TORCH "Build what needs LibTorch" ON)

@@ -40,6 +40,7 @@ constexpr CommandRow kCommands[] = {
      "  partition  the layers, times, parameters and activations of each stage; with --cost, --rates, --costs or --machine at these\n"
      "  metrics    the loss of a run, from the folder of `train --out`: piper show metrics DIR (svg too)\n"
      "  checkpoint the state that `train` keeps, and the other checkpoints of its run: piper show checkpoint DIR[:STEP]\n"
+     "  stuck      where the ranks of a run stood when it ended, and which action held up the others: piper show stuck FILE --from DIR\n"
      "  dag        the training DAG\n"
      "  program    the device program of each role\n\n"
      "With --format pir, graph and dag are whole, with the place in the program of each line; `piper check` reads such a DAG back, and a DAG that goes\n"
@@ -253,6 +254,8 @@ constexpr OptionRow kOptions[] = {
      bit(Command::train)},
     {"--from", "DIR[:STEP]", "the first values of the train",
      "the weights: a checkpoint of a run, its latest or that of a step", bit(Command::sample)},
+    {"--from", "DIR", "", "of show stuck: the folder of the run, with its flight records",
+     bit(Command::show)},
     {"--prompt", "TEXT", "", "the beginning of the text", bit(Command::sample)},
     {"--prompt-file", "FILE", "", "a file with the beginning, or - for standard input",
      bit(Command::sample)},

@@ -59,9 +59,9 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
              "` is no figure: write `makespan`, `span`, `bubble`, `memory` or `traffic`";
     arguments.minimize = value;
   } else if (name == "--memory") {
-    if (!lower::parse_override(value, {sema::TypeKind::bytes}))
-      return "`--memory " + value + "` is no size: write `--memory 24GiB`";
-    arguments.memory = value;
+    const std::optional<lower::Value> size = lower::parse_override(value, {sema::TypeKind::bytes});
+    if (!size) return "`--memory " + value + "` is no size: write `--memory 24GiB`";
+    arguments.memory = size->get<lower::ByteCount>()->bytes;
   } else if (name == "--level") {
     if (!one_of(value, {"built", "split", "placed", "communicating", "ordered", "planned"})) {
       return "`--level " + value +

@@ -48,7 +48,7 @@ struct Arguments {
   std::string kept_weights, kept_forward;        // --w, --keep
   std::string stages;                            // --stages: `cost` or `equal`
   std::string minimize;                          // --minimize; empty: by the subject
-  std::string memory;                            // --memory; empty: no bound
+  std::optional<std::int64_t> memory;            // --memory, in bytes
   std::optional<std::uint64_t> tries;            // --tries
   std::string print_after;                       // --print-after
   std::string device;                            // --device; empty: that of each train

@@ -36,8 +36,8 @@ std::vector<std::string_view> choices_of(const OptionRow& option) {
 std::vector<std::string_view> choices_of(Command command, std::size_t place) {
   if (place > 0) return {};
   if (command == Command::show)
-    return {"ast",  "graph",     "orders",  "grid",       "timeline", "memory",
-            "comm", "partition", "metrics", "checkpoint", "dag",      "program"};
+    return {"ast",       "graph",   "orders",     "grid",  "timeline", "memory", "comm",
+            "partition", "metrics", "checkpoint", "stuck", "dag",      "program"};
   if (command == Command::completion) return {"bash", "zsh", "fish", "man"};
   if (command != Command::help) return {};
   std::vector<std::string_view> commands;

@@ -1,5 +1,6 @@
 #include "frontend/tools/run_processes.h"
 
+#include <cstdio>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "runtime/launch/child_processes.h"
 #include "runtime/launch/interrupt.h"
 #include "runtime/processes/agent_store.h"
+#include "runtime/processes/run_token.h"
 #include "runtime/transport/process_transport.h"
 
 namespace piper::tools {
@@ -40,6 +42,9 @@ Facts facts_of(Session& session, const runtime::Options& options) {
   std::string values;
   for (const lower::Override& value : arguments.overrides)
     values += (values.empty() ? "" : " ") + value.name + "=" + value.value;
+  char heartbeats[64];  // in seconds
+  std::snprintf(heartbeats, sizeof heartbeats, "%g and %g", options.heartbeat_seconds,
+                options.silence_seconds);
   return {{"values of `-D`", values.empty() ? "none" : values},
           {"options", arguments.reference ? "--reference"
                       : !arguments.trace.empty() || !arguments.profile.empty()
@@ -52,7 +57,8 @@ Facts facts_of(Session& session, const runtime::Options& options) {
           {"version", std::string(PIPER_VERSION)},
           {"matrix products",
            std::string(runtime::rule_of_products(options.math, runtime::this_processor()))},
-          {"threads of a rank", std::to_string(options.threads)}};
+          {"threads of a rank", std::to_string(options.threads)},
+          {"`PIPER_HEARTBEAT_SECONDS` and `PIPER_SILENCE_SECONDS`", heartbeats}};
 }
 
 /// The file of this program, so that lists of processes show it; the link itself if another file is
@@ -142,7 +148,15 @@ RunProcesses join_processes(Session& session, const std::optional<runtime::Launc
   RunProcesses processes;
   if (!launch) return processes;
   runtime::Failure failure;
+  runtime::RunTokenRead read = runtime::read_run_token(session.console().environment);
+  if (read.failure) {
+    report_failure(session, *read.failure, {});
+    processes.failed = true;
+    return processes;
+  }
   runtime::GroupOptions of_group{.seconds = static_cast<double>(options.meet_seconds)};
+  of_group.token = std::move(read.token);
+  of_group.heartbeats = {options.heartbeat_seconds, options.silence_seconds};
   of_group.on_notice = [&](const runtime::Failure& notice) {
     report_failure(session, notice, {});
     session.show_warnings();

@@ -9,6 +9,7 @@
 #include "frontend/tools/program_view.h"
 #include "frontend/tools/session.h"
 #include "frontend/tools/show_pictures.h"
+#include "frontend/tools/stuck_view.h"
 #include "frontend/tools/simulation.h"
 #include "frontend/tools/train_job.h"
 #include "frontend/views/dag_view.h"
@@ -47,6 +48,7 @@ const std::vector<Kind>& kinds() {
       {"partition", {"text", "json"}, dag::Level::ordered},
       {"metrics", {"text", "json", "svg"}, dag::Level::built},
       {"checkpoint", {"text", "json"}, dag::Level::built},
+      {"stuck", {"text", "json"}, dag::Level::planned},
       {"dag", {"text", "json", "pir"}, dag::Level::built},
       {"program", {"text", "json"}, dag::Level::planned},
   };
@@ -305,6 +307,17 @@ int show_pir(Session& session, const Kind& kind, const views::SimulationCosts& c
   return session.finish();
 }
 
+int open_and_show_stuck(Session& session, const std::string& input, const std::string& name) {
+  if (!session.open(input)) return session.finish();
+  if (session.compilation().pir()) {
+    session.console().err << "piper: `show stuck` needs the .pipe file of the run: " << input
+                          << " is a .pir file\n";
+    return kUsage;
+  }
+  const auto subject = session.subject(name, true);
+  return subject ? show_stuck(session, *subject) : session.finish();
+}
+
 }  // namespace
 
 int run_show(Console& console, const Arguments& arguments) {
@@ -340,6 +353,11 @@ int run_show(Console& console, const Arguments& arguments) {
     console.err << "piper: `--bodies` is of `show dag`: `show " << kind->name << "` has none\n";
     return kUsage;
   }
+  if ((kind->name == "stuck") == arguments.from.empty()) {
+    console.err << "piper: flight records of a run are of `show stuck`: write `piper show stuck "
+                << arguments.positional[1] << " --from DIR`\n";
+    return kUsage;
+  }
   const std::string& input = arguments.positional[1];
   const std::string name = arguments.positional.size() > 2 ? arguments.positional[2] : "";
   Session session(console, arguments);
@@ -362,6 +380,7 @@ int run_show(Console& console, const Arguments& arguments) {
           wrapped(arguments, "ast", ast::print(*module, session.context().locations.files())));
     return session.finish();
   }
+  if (kind->name == "stuck") return open_and_show_stuck(session, input, name);
   const auto simulated_at = read_simulation_costs(session);
   if (!simulated_at || !session.open(input)) return session.finish();
   if (session.compilation().pir()) return show_pir(session, *kind, *simulated_at);

@@ -203,6 +203,11 @@ std::optional<runtime::Options> prepare_train(Session& session, const Session::S
   return options;
 }
 
+std::string products_text(const runtime::Options& options) {
+  return std::string(runtime::rule_of_products(options.math, runtime::this_processor())) +
+         ", threads: " + std::to_string(options.threads);
+}
+
 bool texts_are_ready(Session& session, const Session::Subject& subject) {
   const std::uint64_t devices = subject.lowered.strategy.mesh.devices();
   if (const auto failure = runtime::too_many_devices(
@@ -245,10 +250,7 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
   job_options.engine =
       session.arguments().interpret ? backend::Engine::interpreter : backend::Engine::generated;
   job_options.steps = session.arguments().steps;
-  if (cuda == nullptr)
-    job_options.products =
-        std::string(runtime::rule_of_products(options.math, runtime::this_processor())) +
-        ", threads: " + std::to_string(options.threads);
+  if (cuda == nullptr) job_options.products = products_text(options);
   job_options.jit = jit_options(session.console().environment);
   if (interrupt != nullptr) job_options.jit.stop = interrupt->file();
   const runtime::ProcessRanks ranks =

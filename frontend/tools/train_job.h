@@ -35,6 +35,8 @@ std::optional<runtime::Options> runtime_options(Session& session);
 /// The steps before compilation that can fail or wait: the runtime's options, from the environment
 /// and then the command line, and reading the texts. Nothing, and a diagnostic, on an error.
 std::optional<runtime::Options> prepare_train(Session& session, const Session::Subject& subject);
+/// The libraries of matrix products that a run on CPUs uses: a part of the hash of its programs.
+std::string products_text(const runtime::Options& options);
 /// The texts alone.
 bool texts_are_ready(Session& session, const Session::Subject& subject);
 

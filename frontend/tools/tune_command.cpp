@@ -52,13 +52,8 @@ class Tune {
     if (!session.open(input_) || session.sink().has_errors() || !find_holes(session))
       return session.finish();
     if (!arguments_.output.empty() && !can_write(session)) return session.finish();
-    std::optional<lower::Value> memory;
-    if (!arguments_.memory.empty())
-      memory = lower::parse_override(arguments_.memory, {sema::TypeKind::bytes});
     of_train_ = has_train(session);
-    views::Tuning tuning(
-        holes_, goal(),
-        memory ? std::optional(memory->get<lower::ByteCount>()->bytes) : std::nullopt);
+    views::Tuning tuning(holes_, goal(), arguments_.memory);
     const runtime::Interrupt interrupt;
     search(session, tuning, interrupt);
     if (tuning.best() == nullptr) return refused(session, tuning, interrupt.requested());

@@ -74,11 +74,13 @@ class Partitioner {
   const directive::Strategy& strategy_;
   DiagnosticSink& sink_;
   std::vector<std::uint64_t> costs_;  // per forward node, its backward ops included
+  std::vector<double> work_;          // the same as the timeline of operations weighs it
   const std::vector<bool> live_ = live_forward(model_);  // stages are made of these
 };
 
 void Partitioner::compute_costs() {
   costs_.assign(model_.nodes().size(), 0);
+  work_.assign(model_.nodes().size(), 0);
   std::vector<Type> operands, results;
   for (std::size_t n = 0; n < model_.nodes().size(); ++n) {
     const Node& node = model_.nodes()[n];
@@ -90,6 +92,7 @@ void Partitioner::compute_costs() {
     const Cost cost = tensor::cost(node.op, operands, results, node.attrs);
     const std::size_t owner = node.origin.valid() ? node.origin.index() : n;
     costs_[owner] += static_cast<std::uint64_t>(std::llround(std::max(cost.flops, 8 * cost.bytes)));
+    work_[owner] += cost.flops + 4 * cost.bytes;
   }
 }
 
@@ -211,7 +214,7 @@ std::optional<std::vector<std::size_t>> Partitioner::starts_of_parts(
 void Partitioner::report_too_few_layers(const directive::Partition& partition, RegionId region,
                                         std::span<const NodeId> ops, std::span<const Unit> units,
                                         std::span<const std::size_t> starts) {
-  constexpr std::uint64_t kSmall = 4;  // less than this fraction of the mean
+  constexpr double kSmall = 4;  // less than this fraction of the mean
   constexpr std::size_t kShown = 4;
   const std::size_t layers = inner_units(ops, {0, ops.size(), region, true}).size(),
                     parts = starts.size() + 1;
@@ -223,20 +226,21 @@ void Partitioner::report_too_few_layers(const directive::Partition& partition, R
     return std::any_of(operands.begin(), operands.end(),
                        [&](ValueId value) { return is_param[value.index()]; });
   };
-  std::vector<std::uint64_t> costs(1, 0);
+  std::vector<double> work(1, 0);
   std::vector<bool> has_param(1, false);
   for (std::size_t u = 0; u < units.size(); ++u) {
-    if (costs.size() < parts && u == starts[costs.size() - 1])
-      costs.push_back(0), has_param.push_back(false);
-    costs.back() += cost_of(ops, units[u]);
-    for (std::size_t i = units[u].begin; i < units[u].end; ++i)
+    if (work.size() < parts && u == starts[work.size() - 1])
+      work.push_back(0), has_param.push_back(false);
+    for (std::size_t i = units[u].begin; i < units[u].end; ++i) {
+      work.back() += work_[ops[i].index()];
       has_param.back() = has_param.back() || reads_param(ops[i]);
+    }
   }
-  const std::uint64_t total = std::accumulate(costs.begin(), costs.end(), std::uint64_t{0});
+  const double total = std::accumulate(work.begin(), work.end(), 0.0);
   std::string named;
   std::size_t small = 0;
   for (std::size_t part = 0; part < parts; ++part) {
-    if (costs[part] * parts * kSmall >= total && has_param[part]) continue;
+    if (work[part] * static_cast<double>(parts) * kSmall >= total && has_param[part]) continue;
     if (++small <= kShown)
       named += (small == 1 ? "`" : ", `") + std::string(text(partition.into.name)) + "[" +
                std::to_string(part) + "]`";

@@ -33,10 +33,6 @@ class Chain {
     orders::SearchRule rule;
     rule.split_backward = split_;
     rule.comm = costs_.p2p;
-    double peak = 0;
-    for (const Timeline::Rank& rank : timeline_.ranks) peak = std::max(peak, rank.peak);
-    // The bounds know activations that are kept as a whole until the backward, or `BW`, ends.
-    if (costs_.w == 1 && costs_.keep == 0) rule.cap = peak;
     std::vector<PartSeconds> seconds;
     for (const StageSeconds& stage : stages_) {
       const bool halves = stage.bi != kNotSeen;
@@ -44,8 +40,8 @@ class Chain {
       seconds.push_back({stage.f, halves ? stage.bi : stage.b, halves ? stage.bw : 0});
     }
     const orders::SearchProblem problem(work_, rule, seconds);
-    if (problem.largest_demand().first > problem.capacity()) return std::nullopt;
-    return orders::bounds(problem);
+    const std::optional<orders::KeptActivations> kept = kept_activations();
+    return kept ? orders::bounds(problem, *kept) : orders::bounds(problem);
   }
 
  private:
@@ -107,6 +103,17 @@ class Chain {
       if (!routes.contains({stage - 1, stage})) return false;
     }
     return true;
+  }
+
+  /// Nothing if the bounds do not know how activations are kept: they know those that a forward
+  /// makes, as its time says, and that all stay until the backward, or `BW`, ends.
+  std::optional<orders::KeptActivations> kept_activations() const {
+    if (costs_.w != 1 || costs_.keep != 0 || costs_.f == 0) return std::nullopt;
+    orders::KeptActivations kept;
+    for (const StageSeconds& stage : stages_) kept.of_part.push_back(stage.f / costs_.f);
+    for (const Timeline::Rank& rank : timeline_.ranks) kept.cap = std::max(kept.cap, rank.peak);
+    kept.cap *= 1 + 1e-9;  // the peak is a sum of rounded numbers
+    return kept;
   }
 
   const Timeline& timeline_;

@@ -153,6 +153,9 @@ class CpuDevice final : public Device {
     return true;
   }
   std::uint64_t arena_bytes(std::size_t rank) const override { return ranks_[rank]->arena.bytes(); }
+  const PiperFlight& flight(std::size_t rank) const override {
+    return *ranks_[rank]->flight.record();
+  }
   std::uint64_t touched_bytes(std::size_t rank) override {
     return ranks_[rank]->arena.touched_bytes();
   }

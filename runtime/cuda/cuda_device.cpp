@@ -58,6 +58,9 @@ class CudaDevice final : public Device {
   std::uint64_t arena_bytes(std::size_t rank) const override {
     return gpu_->ranks[rank]->arena_bytes;
   }
+  const PiperFlight& flight(std::size_t rank) const override {
+    return *gpu_->ranks[rank]->flight.record();
+  }
   std::uint64_t touched_bytes(std::size_t rank) override;
   std::vector<Failure> warnings() const override { return gpu_->warnings; }
   bool skip_destructors() const override {

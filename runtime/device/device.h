@@ -123,6 +123,8 @@ class Device {
   virtual bool write(std::size_t rank, bool on_host, std::uint64_t offset, const void* from,
                      std::uint64_t bytes) = 0;
   virtual std::uint64_t arena_bytes(std::size_t rank) const = 0;
+  /// The flight record of a rank since `open`. Any thread may read it, by `snapshot_of`.
+  virtual const PiperFlight& flight(std::size_t rank) const = 0;
   /// One past the last byte of the arena that was written; 0 without Options::check_memory.
   virtual std::uint64_t touched_bytes(std::size_t rank) = 0;
   /// Deviations of the runs from the fast path, each with its reason.

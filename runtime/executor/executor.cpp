@@ -28,6 +28,10 @@ struct Executor::Parts {
   Parts(const PiperJob& job, std::unique_ptr<Device> device, const ExecutorOptions& options)
       : job(job), record(options.record), next_step(job.first_step), device(std::move(device)) {}
 
+  ~Parts() {
+    if (peers) peers->stop_watching();
+  }
+
   const PiperJob& job;
   const bool record;
   std::unique_ptr<StepData> data[2];  // by Phase
@@ -51,14 +55,15 @@ struct Executor::Parts {
       if (processes.whole->num_ranks != job.world || job.num_ranks != ranks.count ||
           job.num_ranks == 0 || job.ranks[0].rank != ranks.first)
         return good(Failure{.code = kBadJob, .message = "a process has its share of all ranks"});
-      peers.emplace(processes, job);
+      peers.emplace(processes, job, options.out_folder);
     }
     const std::span inputs(job.inputs, job.num_inputs);
     data[0] = open_data(job.data, inputs, job.seed, DataUse::training, failure, options.texts);
     if (!data[0]) return false;
     if (evaluates() && !(data[1] = open_held_out(job, failure, options.texts))) return false;
-    return device->open(job, options, processes, failure) &&
-           (!peers || good(peers->agree(*device, data_facts())));
+    if (!device->open(job, options, processes, failure)) return false;
+    if (peers) peers->watch(*device);
+    return !peers || good(peers->agree(*device, data_facts()));
   }
 
   /// The data of this process: samples that another process reads from other files would mix.

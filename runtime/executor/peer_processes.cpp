@@ -1,12 +1,14 @@
 #include "runtime/executor/peer_processes.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
 #include "runtime/executor/packed.h"
 #include "runtime/executor/parameters.h"
 #include "runtime/trace/align_times.h"
+#include "runtime/trace/flight.h"
 #include "runtime/transport/match_communications.h"
 
 namespace piper::runtime {
@@ -15,7 +17,73 @@ namespace {
 
 constexpr std::uint64_t kMaxTime = std::uint64_t{1} << 53;  // nanoseconds: a hundred days
 
+constexpr std::size_t kMaxRanksNamed = 16;  // in a message
+
+/// A rank with its process and its position, as far as they are known.
+struct Seen {
+  std::string process;
+  std::optional<RankPosition> at;
+};
+
+bool is_later(const RankPosition& one, const RankPosition& other) {
+  return std::pair(one.step, one.ended) > std::pair(other.step, other.ended);
+}
+
 }  // namespace
+
+std::vector<RankPosition> PeerProcesses::own_positions(const Device& device) const {
+  std::vector<RankPosition> positions;
+  for (std::uint32_t r = 0; r < ranks_.count; ++r) {
+    if (const auto at = position_of(whole_job_.ranks[ranks_.first + r], device.flight(r)))
+      positions.push_back(*at);
+  }
+  return positions;
+}
+
+void PeerProcesses::watch(const Device& device) {
+  group_.report_positions([this, &device] { return own_positions(device); });
+}
+
+std::vector<Note> PeerProcesses::last_actions(const Device& device) const {
+  std::vector<std::uint32_t> order;  // of the ranks in the message
+  std::map<std::uint32_t, Seen> seen;
+  std::vector<ProcessState> states = group_.last_states();
+  states.push_back({process(), this_process(), own_positions(device)});
+  for (const ProcessState& state : states) {
+    const ProcessRanks ranks = ranks_of(state.process, group_.launch().world, whole_job_.world);
+    for (std::uint32_t rank = ranks.first; rank < ranks.first + ranks.count; ++rank) {
+      if (!seen.contains(rank)) order.push_back(rank);
+      seen[rank].process = state.name;
+    }
+    for (const RankPosition& at : state.positions) {
+      if (!ranks.has(at.rank)) continue;
+      Seen& rank = seen[at.rank];
+      if (!rank.at || is_later(at, *rank.at)) rank.at = at;
+    }
+  }
+  for (std::uint32_t rank = 0; rank < whole_job_.world; ++rank) {
+    if (!seen.contains(rank)) order.push_back(rank);
+  }
+  std::vector<Note> notes;
+  for (const std::uint32_t rank : order) {
+    if (notes.size() == kMaxRanksNamed) {
+      notes.push_back({"and " + std::to_string(order.size() - kMaxRanksNamed) + " more ranks", {}});
+      break;
+    }
+    Seen& known = seen[rank];
+    const PiperJobRank& tables = whole_job_.ranks[rank];
+    const auto file =
+        out_folder_.empty() ? std::nullopt : read_flight(flight_path(out_folder_, rank));
+    const auto recorded = file ? position_of(tables, *file) : std::nullopt;
+    if (recorded && (!known.at || is_later(*recorded, *known.at))) known.at = recorded;
+    notes.push_back(
+        {"rank " + std::to_string(rank) +
+             (known.process.empty() ? "" : " (" + known.process + ")") + ": " +
+             (known.at ? position_text(tables, *known.at) : "its last action is not known here"),
+         {}});
+  }
+  return notes;
+}
 
 std::optional<Failure> PeerProcesses::agree(const Device& device, const Facts& facts) {
   if (auto differs = group_.agree(facts)) return differs;

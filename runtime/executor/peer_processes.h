@@ -9,6 +9,7 @@
 //   peers.send(phase, step, slots);                           // when a step has ended here
 //   if (peers.take(phase, step)) use(peers.slots(phase));    // on rank 0: all reports of the others have arrived
 //   peers.end_run(steps);
+//   failure.notes = peers.last_actions(device);               // of a lost process
 //   if (auto failure = peers.collect(recorded)) ...;
 //   peers.read_parameter(device, "head.0.out", ParamTensor::values);
 
@@ -29,9 +30,10 @@ namespace piper::runtime {
 
 class PeerProcesses {
  public:
-  /// `job`: with the ranks of this process alone.
-  PeerProcesses(const Processes& processes, const PiperJob& job)
+  /// `job`: with the ranks of this process alone. `out_folder`: of flight records, or empty.
+  PeerProcesses(const Processes& processes, const PiperJob& job, const std::string& out_folder)
       : group_(*processes.group),
+        out_folder_(out_folder),
         whole_job_(*processes.whole),
         ranks_(ranks_of(process(), group_.launch().world, job.world)),
         process_of_rank_(processes_of_ranks(group_.launch().world, job.world)),
@@ -59,6 +61,14 @@ class PeerProcesses {
   /// Ends a run after `steps` steps, the same number on all processes.
   void end_run(std::uint64_t steps) { steps_before_ += steps; }
 
+  /// Heartbeats carry the positions of this process's ranks, until `stop_watching`.
+  void watch(const Device& device);
+  void stop_watching() { group_.report_positions({}); }
+  /// The last completed action of every rank as far as it is known here, one note per rank, those
+  /// of a failed process first: from this device, from flight records in the folder of the run, and
+  /// from the last heartbeats.
+  std::vector<Note> last_actions(const Device& device) const;
+
   /// Sends what this process has recorded to rank 0, which gets all ranks, with times from one
   /// start; elsewhere the list becomes empty. A failure of the run if a process is gone.
   std::optional<Failure> collect(std::vector<RecordedRank>& recorded);
@@ -70,7 +80,10 @@ class PeerProcesses {
   bool receive_recorded(const PiperJobRank& rank, std::vector<RecordedAction>& actions);
   std::uint32_t process() const { return group_.launch().rank; }
 
+  std::vector<RankPosition> own_positions(const Device& device) const;
+
   ProcessGroup& group_;
+  const std::string out_folder_;
   const PiperJob& whole_job_;
   const ProcessRanks ranks_;  // of this process
   const std::vector<std::uint32_t> process_of_rank_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <new>
 #include <thread>
 #include <utility>
@@ -140,10 +141,20 @@ void StepLoop::add_places_of_refused() {
   if (!places.empty()) failure_->notes.push_back({.text = "the batch has it " + places});
 }
 
+/// A message between processes that fails is mostly the consequence of a lost process.
+void StepLoop::add_last_actions() {
+  if (failure_->code == kUcxFailed)
+    failure_ = device_.located(peers_->group().first_cause(*failure_));
+  constexpr std::uint32_t kBetweenProcesses[] = {kProcessLost, kStalled, kUcxFailed, kNcclFailed};
+  if (std::ranges::find(kBetweenProcesses, failure_->code) == std::end(kBetweenProcesses)) return;
+  std::ranges::move(peers_->last_actions(device_), std::back_inserter(failure_->notes));
+}
+
 void StepLoop::keep_failure() {
   if (!failure_ && !device_lives()) {
     failure_ = *device_.failure();
     add_places_of_refused();
+    if (peers_ != nullptr) add_last_actions();
     if (run_.phase == Phase::evaluation && failure_->step) {
       failure_->held_out = held_out_text(*run_.data, *failure_->step);
       failure_->step.reset();

@@ -43,6 +43,7 @@ class StepLoop {
   void wait();
   void end_run();
   void add_places_of_refused();
+  void add_last_actions();
   void keep_failure();
 
   Device& device_;

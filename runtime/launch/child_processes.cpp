@@ -19,6 +19,7 @@
 
 #include "runtime/launch/interrupt.h"
 #include "runtime/launch/merged_output.h"
+#include "runtime/processes/run_token.h"
 
 namespace piper::runtime {
 
@@ -61,6 +62,7 @@ struct Child {
   pid_t pid = 0;
   std::array<int, 2> files = {-1, -1};  // what it prints: its output and its errors
   bool ended = false;
+  bool stopped = false;      // by a signal such as SIGSTOP
   bool killed_here = false;  // after the death of another
   int status = 0;
 
@@ -100,7 +102,7 @@ class Children {
   explicit Children(const ChildrenOptions& options)
       : options_(options), merged_(names(options), options.err), children_(options.world) {}
   ~Children() {
-    kill_all();
+    kill_if([](const Child&) { return true; });
     for (Child& child : children_) {
       if (child.pid > 0 && !child.ended) waitpid(child.pid, nullptr, 0);
       for (int& file : child.files) close_file(file);
@@ -112,7 +114,10 @@ class Children {
     while (std::ranges::any_of(children_,
                                [](const Child& child) { return !child.ended || child.open(); })) {
       look();
-      if (first_dead_ && Clock::now() >= end_by_) kill_all();
+      if (!first_dead_) continue;
+      // A stopped process ends by itself only when it goes on.
+      const bool late = Clock::now() >= end_by_;
+      kill_if([&](const Child& child) { return late || child.stopped; });
     }
     return end();
   }
@@ -142,7 +147,7 @@ class Children {
 
   bool start() {
     if (port_.port() == 0) return false;
-    const std::string run = run_name();
+    const std::string run = run_name(), token = random_run_token();
     for (std::uint32_t process = 0; process < options_.world; ++process) {
       Environment environment = options_.environment;
       environment["RANK"] = environment["LOCAL_RANK"] = std::to_string(process);
@@ -150,6 +155,10 @@ class Children {
       environment["MASTER_ADDR"] = "127.0.0.1";
       environment["MASTER_PORT"] = std::to_string(port_.port());
       environment[kRunVariable] = run;
+      environment[kTokenVariable] = token;
+      environment.erase(kTokenFileVariable);
+      // UCX listens at all devices of the machine by itself.
+      environment.try_emplace("UCX_NET_DEVICES", "lo");
       if (!start_one(environment, children_[process])) return false;
     }
     return true;
@@ -238,7 +247,12 @@ class Children {
 
   void wait_for(std::size_t process) {
     Child& child = children_[process];
-    if (child.ended || waitpid(child.pid, &child.status, WNOHANG) != child.pid) return;
+    int status = 0;
+    if (child.ended || waitpid(child.pid, &status, WNOHANG | WUNTRACED | WCONTINUED) != child.pid)
+      return;
+    child.stopped = WIFSTOPPED(status);
+    if (child.stopped || WIFCONTINUED(status)) return;
+    child.status = status;
     child.ended = true;
     // Processes that it started end with it, and no longer hold its pipes.
     kill(-child.pid, SIGKILL);
@@ -248,9 +262,10 @@ class Children {
     end_by_ = Clock::now() + options_.end_within;
   }
 
-  void kill_all() {
+  template <typename Condition>
+  void kill_if(const Condition& condition) {
     for (Child& child : children_) {
-      if (child.pid <= 0 || child.ended) continue;
+      if (child.pid <= 0 || child.ended || !condition(child)) continue;
       child.killed_here = true;
       kill(-child.pid, SIGKILL);
     }

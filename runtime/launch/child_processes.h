@@ -2,7 +2,8 @@
 // Starts the processes of a run on this machine, and ends them all when one of them dies.
 //
 // Guarantees: when the call returns no process that it has started is left; if this process is
-// killed, the kernel kills them. A signal that this process listens for is passed on to each, once.
+// killed, the kernel kills them. They share a new random token (run_token.h). A signal
+// that this process listens for is passed on to each, once.
 //
 //   const ChildrenEnd end = run_children({.command = {"/proc/self/exe", "train", "gpt.pipe"}, .world = 4, .ranks = 8, ...});
 //   if (end.failure) report(*end.failure);
@@ -33,7 +34,7 @@ struct ChildrenOptions {
   std::function<void(std::string_view)> out;  // what process 0 prints as its result
   std::function<void(std::string_view)> err;  // all else, merged
   // After the first death the others report the cause and end by themselves within this time.
-  std::chrono::milliseconds end_within = std::chrono::seconds(10);
+  std::chrono::milliseconds end_within = std::chrono::seconds(5);
 };
 
 struct ChildrenEnd {

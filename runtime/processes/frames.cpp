@@ -19,16 +19,17 @@ constexpr std::size_t kHead = 5;
 constexpr std::size_t kFillBytes = std::size_t{4} << 20;
 
 /// In the order of FrameKind.
-constexpr const char* kNames[] = {"hello", "here",   "set",  "get",    "fail",     "stop",
-                                  "begun", "report", "bye",  "heard",  "all_here", "refused",
-                                  "value", "failed", "hold", "stop_at"};
+constexpr const char* kNames[] = {"open",   "hello",  "set",      "get",     "fail",
+                                  "stop",   "begun",  "report",   "bye",     "beat",
+                                  "nonce",  "heard",  "all_here", "refused", "value",
+                                  "states", "failed", "hold",     "stop_at"};
 static_assert(std::size(kNames) == static_cast<std::size_t>(FrameKind::stop_at) + 1);
 
 void set(int socket, int level, int option, int value) {
   setsockopt(socket, level, option, &value, sizeof value);
 }
 
-/// A machine that vanishes is noticed after half a minute.
+/// A machine that vanishes is noticed after half a minute, also without heartbeats.
 void prepare(int socket) {
   fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK);
   fcntl(socket, F_SETFD, FD_CLOEXEC);
@@ -112,10 +113,10 @@ void Connection::flush() {
   }
 }
 
-void Connection::fill() {
+bool Connection::fill() {
   char bytes[1 << 16];
-  for (std::size_t filled = 0;
-       !closed_ && filled < kFillBytes && in_.size() - taken_ < kHead + max_body_;) {
+  std::size_t filled = 0;
+  while (!closed_ && filled < kFillBytes && in_.size() - taken_ < kHead + max_body_) {
     const ssize_t count = recv(socket_, bytes, sizeof bytes, 0);
     if (count > 0) {
       in_.append(bytes, static_cast<std::size_t>(count));
@@ -124,8 +125,9 @@ void Connection::fill() {
     }
     if (count < 0 && errno == EINTR) continue;
     if (count == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) closed_ = true;
-    return;
+    break;
   }
+  return filled > 0;
 }
 
 bool Connection::receive(FrameKind& kind, std::string& body) {

@@ -18,8 +18,8 @@ namespace piper::runtime {
 
 enum class FrameKind : std::uint8_t {
   // from a process
-  hello,    // its rank and process
-  here,     // the answer to heard: it reads its messages
+  open,     // its random number
+  hello,    // the answer to nonce: its rank and process, and the proof that it has the token
   set,      // key, value
   get,      // key: answered when a process has set it
   fail,     // its failure
@@ -27,11 +27,15 @@ enum class FrameKind : std::uint8_t {
   started,  // the answer to hold: the number of steps it has started
   report,   // numbers of a step, or a piece of bytes, for rank 0
   bye,      // it has run all; the number of steps it has started
+  // either way
+  beat,  // a heartbeat; from a process with the positions of its ranks
   // to a process
-  heard,  // the answer to hello: a number to give back, and the process of rank 0
+  nonce,  // the answer to open: the random number and the proof of rank 0
+  heard,  // the answer to hello: the process of rank 0
   all_here,
   refused,  // a failure, of this process alone
   value,    // key, value
+  states,   // before a failure: the processes and the last positions of their ranks
   failed,   // the first failure of the run
   hold,     // begin no further step, and send the number of steps started
   stop_at,  // the number of steps to begin in all
@@ -84,8 +88,8 @@ class Connection {
   /// Sends as much as possible at once, the rest with `flush`.
   void send(FrameKind kind, const std::string& body);
   void flush();
-  /// Reads received bytes, a limited number in each call.
-  void fill();
+  /// Reads received bytes, a limited number in each call; false if there were none.
+  bool fill();
   /// The next complete frame; false if there is none.
   bool receive(FrameKind& kind, std::string& body);
 

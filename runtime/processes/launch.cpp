@@ -19,7 +19,8 @@ struct Names {
   // is meant.
   bool shares = false;
 };
-constexpr Names kByHand = {"RANK and WORLD_SIZE", "RANK", "WORLD_SIZE", "LOCAL_RANK"};
+constexpr Names kByHand = {"RANK and WORLD_SIZE", "RANK", "WORLD_SIZE", "LOCAL_RANK",
+                           "LOCAL_WORLD_SIZE"};
 constexpr Names kOpenMpi = {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
                             "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"};
 constexpr const char* kSlurm = "Slurm";
@@ -93,7 +94,8 @@ class Reader {
 
   void read(const Names& names) {
     launch_.by = names.by;
-    all_here_ = names.local_world != nullptr && text(names.local_world) == text(names.world);
+    launch_.one_machine =
+        names.local_world != nullptr && text(names.local_world) == text(names.world);
     for (const auto& [one, other] :
          {std::pair{names.rank, names.world}, {names.world, names.rank}}) {
       if (!has(one))
@@ -124,7 +126,8 @@ class Reader {
     launch_.host = text("MASTER_ADDR");
     const bool slurm = launch_.by == kSlurm;
     if (launch_.host.empty() && slurm) launch_.host = first_of_nodes(text("SLURM_STEP_NODELIST"));
-    if (launch_.host.empty() && (launch_.world == 1 || all_here_)) launch_.host = "127.0.0.1";
+    if (launch_.host.empty() && (launch_.world == 1 || launch_.one_machine))
+      launch_.host = "127.0.0.1";
     if (launch_.host.empty())
       return fail("there are `" + std::to_string(launch_.world) +
                       "` processes, but `MASTER_ADDR` is not set",
@@ -151,7 +154,6 @@ class Reader {
 
   const Environment& environment_;
   Launch launch_;
-  bool all_here_ = false;  // all processes are on this machine
   std::optional<Failure> failure_;
 };
 
@@ -189,6 +191,9 @@ std::span<const OptionRow> launch_rows() {
        "the port of rank 0; inside a job of Slurm one of the job's"},
       {kRunVariable, "name", "",
        "the name of the run, the same for all its processes; another run at that port is refused"},
+      {"PIPER_RUN_TOKEN", "32 to 256 characters", "",
+       "the secret by which the processes of a run recognise each other; `-n` makes one"},
+      {"PIPER_RUN_TOKEN_FILE", "file", "", "a file with that secret, which no other user may read"},
       {"RANK", "number", "", "the rank of this process; mpirun and Slurm set their own variables"},
       {"WORLD_SIZE", "number", "", "the number of processes; none: one process runs all ranks"},
   };

@@ -27,8 +27,9 @@ struct Launch {
   std::string run = {};          // identifies the run and the attempt, if it is restarted
   // Torchrun itself has a store at that address, which has the port of rank 0.
   bool agent_store = false;
-  std::string by = {};      // the names of the variables used: `RANK and WORLD_SIZE`
-  std::uint32_t ranks = 0;  // of the run, if processes have several; else 0
+  bool one_machine = false;  // all processes are on this machine, as their launcher says
+  std::string by = {};       // the names of the variables used: `RANK and WORLD_SIZE`
+  std::uint32_t ranks = 0;   // of the run, if processes have several; else 0
 };
 
 /// The ranks of one process of a run: consecutive ones.

@@ -1,6 +1,8 @@
 #include "runtime/processes/messages.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 #include "runtime/processes/peer_text.h"
 
@@ -29,6 +31,17 @@ class BoundedReader {
     return value;
   }
   std::string shown(std::size_t max) { return peer_text(read_.text(), max); }
+  /// A number of fixed size, such as a Nonce.
+  std::array<unsigned char, 32> bytes() {
+    std::array<unsigned char, 32> value{};
+    const std::string text = read_.text();
+    if (text.size() == value.size()) {
+      std::memcpy(value.data(), text.data(), value.size());
+    } else {
+      fits_ = false;
+    }
+    return value;
+  }
   bool good() const { return fits_ && read_.complete(); }
 
   /// The value, if the body was read to its end and all of it is within its bounds.
@@ -62,6 +75,33 @@ ActionLocation read_place(BoundedReader& from) {
   return place;
 }
 
+std::string_view text_of(const std::array<unsigned char, 32>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+void append(Body& to, const std::vector<RankPosition>& positions) {
+  const std::size_t count = std::min(positions.size(), kMaxPositions);
+  to.add(std::uint64_t{count});
+  for (std::size_t n = 0; n < count; ++n) {
+    const RankPosition& at = positions[n];
+    to.add(std::uint64_t{at.rank}).add(static_cast<std::uint64_t>(at.phase));
+    for (const std::uint64_t number : {at.step, at.started, at.ended}) to.add(number);
+  }
+}
+
+std::vector<RankPosition> read_positions(BoundedReader& from) {
+  std::vector<RankPosition> positions;
+  for (std::uint64_t n = from.number(kMaxPositions); n > 0 && from.good(); --n) {
+    RankPosition at;
+    at.rank = from.number32(kMaxProcesses);
+    at.phase = static_cast<Phase>(from.number(1));
+    for (std::uint64_t* number : {&at.step, &at.started, &at.ended})
+      *number = from.number(kMaxCount);
+    positions.push_back(at);
+  }
+  return positions;
+}
+
 void append(Body& to, const Report& report) { to.add(report.number).add(report.bytes); }
 
 Report read_report(BoundedReader& from) {
@@ -73,12 +113,32 @@ Report read_report(BoundedReader& from) {
 
 }  // namespace
 
+std::string encode(const Opening& opening) { return Body().add(text_of(opening.nonce)).bytes(); }
+
+std::optional<Opening> decode_opening(std::string_view body) {
+  BoundedReader read(body);
+  return read.end(Opening{read.bytes()});
+}
+
+std::string encode(const Answer& answer) {
+  return Body().add(text_of(answer.nonce)).add(text_of(answer.proof)).bytes();
+}
+
+std::optional<Answer> decode_answer(std::string_view body) {
+  BoundedReader read(body);
+  Answer answer;
+  answer.nonce = read.bytes();
+  answer.proof = read.bytes();
+  return read.end(answer);
+}
+
 std::string encode(const Hello& hello) {
   return Body()
       .add(hello.run)
       .add(std::uint64_t{hello.rank})
       .add(std::uint64_t{hello.world})
       .add(hello.process)
+      .add(text_of(hello.proof))
       .bytes();
 }
 
@@ -89,19 +149,15 @@ std::optional<Hello> decode_hello(std::string_view body) {
   hello.rank = read.number32(kMaxProcesses);
   hello.world = read.number32(kMaxProcesses);
   hello.process = read.shown(kMaxPeerName);
+  hello.proof = read.bytes();
   return read.end(std::move(hello));
 }
 
-std::string encode(const Heard& heard) {
-  return Body().add(heard.challenge).add(heard.process).bytes();
-}
+std::string encode(const Heard& heard) { return Body().add(heard.process).bytes(); }
 
 std::optional<Heard> decode_heard(std::string_view body) {
   BoundedReader read(body);
-  Heard heard;
-  heard.challenge = read.number(kMaxCount);
-  heard.process = read.shown(kMaxPeerName);
-  return read.end(std::move(heard));
+  return read.end(Heard{read.shown(kMaxPeerName)});
 }
 
 std::string encode(const KeyValue& pair) { return Body().add(pair.key).add(pair.value).bytes(); }
@@ -201,6 +257,41 @@ std::optional<Failure> decode_failure(std::string_view body) {
   const bool known = failure.code >= kFirstCode &&
                      (failure.rank <= kMaxProcesses || failure.rank == Failure::kNoRank);
   return known ? read.end(std::move(failure)) : std::nullopt;
+}
+
+std::string encode(const std::vector<RankPosition>& positions) {
+  Body body;
+  append(body, positions);
+  return body.bytes();
+}
+
+std::optional<std::vector<RankPosition>> decode_positions(std::string_view body) {
+  BoundedReader read(body);
+  return read.end(read_positions(read));
+}
+
+std::string encode(const std::vector<ProcessState>& states) {
+  Body body;
+  const std::size_t count = std::min(states.size(), kMaxStates);
+  body.add(std::uint64_t{count});
+  for (std::size_t n = 0; n < count; ++n) {
+    body.add(std::uint64_t{states[n].process}).add(states[n].name);
+    append(body, states[n].positions);
+  }
+  return body.bytes();
+}
+
+std::optional<std::vector<ProcessState>> decode_states(std::string_view body, std::uint32_t world) {
+  BoundedReader read(body);
+  std::vector<ProcessState> states;
+  for (std::uint64_t n = read.number(kMaxStates); n > 0 && read.good(); --n) {
+    ProcessState state;
+    state.process = read.number32(world - 1);
+    state.name = read.shown(kMaxPeerName);
+    state.positions = read_positions(read);
+    states.push_back(std::move(state));
+  }
+  return read.end(std::move(states));
 }
 
 }  // namespace piper::runtime

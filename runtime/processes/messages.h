@@ -3,17 +3,20 @@
 // that is too short or too long, or that has a number or a text beyond its bounds. It passes texts
 // that are shown (failures, names of processes) through `peer_text`.
 //
-//   connection.send(FrameKind::hello, encode(Hello{launch.run, launch.rank, launch.world, this_process()}));
-//   const auto hello = decode_hello(body);   // nothing: drop the connection
+//   connection.send(FrameKind::open, encode(Opening{nonce}));
+//   const auto opening = decode_opening(body);   // nothing: drop the connection
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/failure.h"
 #include "runtime/processes/frames.h"
 #include "runtime/processes/launch.h"
+#include "runtime/processes/run_token.h"
+#include "runtime/trace/positions.h"
 
 namespace piper::runtime {
 
@@ -27,20 +30,37 @@ inline constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 62;  // steps
 inline constexpr std::uint64_t kFirstPiece = std::uint64_t{1} << 63;
 // of one channel
 inline constexpr std::uint64_t kMaxPieces = std::uint64_t{1} << 48;
-inline constexpr std::size_t kMaxNotes = 64;  // of a failure
+inline constexpr std::size_t kMaxNotes = 64;       // of a failure
+inline constexpr std::size_t kMaxPositions = 256;  // ranks of a process whose positions are sent
+inline constexpr std::size_t kMaxStates = 64;      // processes whose states are sent
+
+/// The first message of a process.
+struct Opening {
+  Nonce nonce{};
+};
+std::string encode(const Opening& opening);
+std::optional<Opening> decode_opening(std::string_view body);
+
+/// The answer of rank 0 to an opening.
+struct Answer {
+  Nonce nonce{};
+  Proof proof{};
+};
+std::string encode(const Answer& answer);
+std::optional<Answer> decode_answer(std::string_view body);
 
 struct Hello {
   std::string run;
   std::uint32_t rank = 0, world = 0;
   std::string process;  // `process 4711 on node7`
+  Proof proof{};
 };
 std::string encode(const Hello& hello);
 std::optional<Hello> decode_hello(std::string_view body);
 
 /// The answer to a hello.
 struct Heard {
-  std::uint64_t challenge = 0;  // at most kMaxCount; the process gives it back
-  std::string process;          // the process of rank 0
+  std::string process;  // the process of rank 0
 };
 std::string encode(const Heard& heard);
 std::optional<Heard> decode_heard(std::string_view body);
@@ -98,5 +118,20 @@ std::optional<Piece> decode_piece(std::string_view body);
 
 std::string encode(const Failure& failure);
 std::optional<Failure> decode_failure(std::string_view body);
+
+/// The positions of a process's ranks, the first kMaxPositions of them; at most that many.
+std::string encode(const std::vector<RankPosition>& positions);
+std::optional<std::vector<RankPosition>> decode_positions(std::string_view body);
+
+/// A process of the run as rank 0 last heard of it.
+struct ProcessState {
+  std::uint32_t process = 0;  // its number
+  std::string name = {};      // `process 4711 on node7`
+  std::vector<RankPosition> positions = {};
+};
+/// The first kMaxStates.
+std::string encode(const std::vector<ProcessState>& states);
+/// `world`: the processes are below it.
+std::optional<std::vector<ProcessState>> decode_states(std::string_view body, std::uint32_t world);
 
 }  // namespace piper::runtime

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <map>
@@ -15,10 +14,13 @@
 #include <set>
 #include <thread>
 
+#include "runtime/processes/handshake.h"
 #include "runtime/processes/messages.h"
 #include "runtime/processes/peer_text.h"
+#include "runtime/processes/reach_rank_zero.h"
+#include "runtime/processes/refusals.h"
 #include "runtime/processes/rendezvous.h"
-#include "runtime/processes/sockets.h"
+#include "runtime/processes/silence.h"
 
 namespace piper::runtime {
 
@@ -45,16 +47,21 @@ Failure bad_message_of(const Launch& launch, std::uint32_t from, const std::stri
           .hint = "all processes of a run need one `piper`, the same files and the same options"};
 }
 
-std::string address_key(const Launch& launch) { return "piper/" + launch.run + "/address"; }
-
 }  // namespace
 
 struct ProcessGroup::Parts {
-  explicit Parts(const Launch& launch)
-      : launch(launch), wakes(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+  Parts(const Launch& launch, const GroupOptions& options)
+      : launch(launch),
+        heartbeats(options.heartbeats),
+        has_token(!options.token.empty()),
+        handshake(options.token, launch),
+        wakes(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
   ~Parts() { close(wakes); }
 
   const Launch launch;
+  const Heartbeats heartbeats;
+  const bool has_token;
+  const ProcessEnd handshake;
   std::unique_ptr<Rendezvous> rendezvous;  // rank 0's
   std::unique_ptr<Connection> connection;  // owned by the thread, except for `send`
   std::thread thread;
@@ -65,6 +72,10 @@ struct ProcessGroup::Parts {
   std::vector<std::pair<FrameKind, std::string>> to_send;
   std::optional<Failure> failed;
   std::string first_process;  // the process of rank 0
+  std::function<std::vector<RankPosition>()> positions;
+  std::vector<ProcessState> states;
+  Silence silence;  // of rank 0
+  Clock::time_point beats_at = {};
   std::map<std::string, std::string> values;
   std::set<std::string> asked;  // keys without an answer yet
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::string> reports;
@@ -77,7 +88,7 @@ struct ProcessGroup::Parts {
   std::map<std::uint32_t, Sender> senders;      // on rank 0
   std::array<std::uint64_t, kChannels> sent{};  // pieces, by channel
   std::uint64_t agreements = 0, questions = 0;
-  bool heard = false, all_here = false, ends = false, left = false, holds = false,
+  bool proven = false, heard = false, all_here = false, ends = false, left = false, holds = false,
        asked_to_stop = false;
   std::uint64_t started = 0;
   std::optional<std::uint64_t> stop_at;
@@ -118,13 +129,14 @@ struct ProcessGroup::Parts {
       poll(files, 2, static_cast<int>(kLook.count()));
       std::uint64_t ignored = 0;
       while (read(wakes, &ignored, sizeof ignored) > 0) {}
-      connection->fill();
+      if (connection->fill()) silence.end();
       const std::lock_guard lock(mutex);
       FrameKind kind{};
       std::string body;
       while (connection->receive(kind, body)) {
         if (!failed && !take(kind, body)) fail_all(bad_message(kind));
       }
+      add_beat();
       for (const auto& [sent, text] : to_send) connection->send(sent, text);
       to_send.clear();
       connection->flush();
@@ -135,16 +147,45 @@ struct ProcessGroup::Parts {
         changed.notify_all();
         return;
       }
+      if (is_silent()) {
+        if (!left) keep_failure(no_beat());
+        changed.notify_all();
+        return;
+      }
       changed.notify_all();
       if (ends && !connection->sends()) return;
     }
   }
 
+  void add_beat() {
+    if (!heard || left || Clock::now() < beats_at) return;
+    beats_at = Clock::now() + span(heartbeats.every);
+    to_send.emplace_back(FrameKind::beat,
+                         encode(positions ? positions() : std::vector<RankPosition>()));
+  }
+
+  /// Rank 0 lives in this process if it has the rendezvous.
+  bool is_silent() { return heard && rendezvous == nullptr && silence.lasts(heartbeats.limit); }
+
+  Failure no_beat() const {
+    return {.code = kProcessLost,
+            .message =
+                "rank 0 (" + first_process + ") does not answer: " + silence_text(heartbeats.limit),
+            .hint = silence_hint()};
+  }
+
   Failure no_answer() const {
     if (!heard) {
+      const std::string address = "`" + launch.host + ":" + std::to_string(launch.port) + "`";
+      if (has_token && !proven)
+        return {
+            .code = kProcessesApart,
+            .message = "the process that listens at " + address +
+                       " has not proved that it is rank 0 of this run",
+            .hint =
+                "all processes of a run need one token and one `PIPER_RUN`, and a `MASTER_PORT` that no other run has"};
       return {.code = kProcessesApart,
-              .message = "the process that listens at `" + launch.host + ":" +
-                         std::to_string(launch.port) + "` is not rank 0 of this run",
+              .message = "the process that listens at " + address + " is not rank 0 of this run",
               .hint = "set `MASTER_PORT` to a port of its own, the same for all processes"};
     }
     return {.code = kProcessLost,
@@ -167,17 +208,21 @@ struct ProcessGroup::Parts {
 
   /// False if the message does not fit.
   bool take(FrameKind kind, const std::string& body) {
-    // The first answer shows whether this process belongs to the run.
-    if (!heard && kind != FrameKind::heard && kind != FrameKind::refused &&
-        kind != FrameKind::failed)
-      return false;
+    // Rank 0 first shows that it belongs to the run, then whether this process does.
+    if (!proven) return kind == FrameKind::nonce && take_answer(body);
+    if (!heard && kind != FrameKind::heard && kind != FrameKind::refused) return false;
     switch (kind) {
       case FrameKind::heard: {
         auto answer = decode_heard(body);
         if (!answer || std::exchange(heard, true)) return false;
         first_process = std::move(answer->process);
-        send_locked(FrameKind::here, encode_count(answer->challenge));
         return true;
+      }
+      case FrameKind::beat: return body.empty();
+      case FrameKind::states: {
+        auto found = decode_states(body, launch.world);
+        if (found) states = std::move(*found);
+        return found.has_value();
       }
       case FrameKind::all_here:
         if (!body.empty() || std::exchange(all_here, true)) return false;
@@ -209,8 +254,9 @@ struct ProcessGroup::Parts {
         return true;
       }
       case FrameKind::report: return take_report(body);
+      case FrameKind::open:
       case FrameKind::hello:
-      case FrameKind::here:
+      case FrameKind::nonce:
       case FrameKind::set:
       case FrameKind::get:
       case FrameKind::fail:
@@ -219,6 +265,13 @@ struct ProcessGroup::Parts {
       case FrameKind::bye: return false;
     }
     return false;
+  }
+
+  bool take_answer(const std::string& body) {
+    const auto answer = decode_answer(body);
+    const auto hello = answer ? handshake.take_answer(*answer) : std::nullopt;
+    if (hello) send_locked(FrameKind::hello, encode(*hello));
+    return proven = hello.has_value();
   }
 
   /// Pieces of a channel arrive in order.
@@ -256,88 +309,38 @@ struct ProcessGroup::Parts {
   }
 };
 
-namespace {
-
-/// Finds the address of rank 0: that of the launch or, if an agent's store uses it, the one that
-/// rank 0 published in the store.
-std::optional<Failure> find_rendezvous(Launch& launch, const GroupOptions& options,
-                                       const Rendezvous* own) {
-  if (!launch.agent_store) return std::nullopt;
-  if (own != nullptr) {
-    auto failure =
-        options.agent_store.set(launch, address_key(launch), std::to_string(own->port()));
-    launch.port = own->port();
-    return failure;
-  }
-  Failure failure;
-  const auto found = options.agent_store.get(launch, address_key(launch), options.seconds, failure);
-  if (!found) return failure;
-  const auto [end, error] =
-      std::from_chars(found->data(), found->data() + found->size(), launch.port);
-  if (error == std::errc() && end == found->data() + found->size() && launch.port > 0)
-    return std::nullopt;
-  return Failure{
-      .code = kProcessesApart,
-      .message = "torchrun's store has `" + peer_text(*found) + "` for the port of rank 0",
-      .hint = "another program writes to that store: give this run another"};
-}
-
-/// A socket to rank 0, or -1: with a failure, or without one when stopped.
-int reach(const Launch& launch, const GroupOptions& options, Clock::time_point until,
-          Failure& failure, bool& stopped) {
-  for (;;) {
-    std::string reason;
-    bool again = true;
-    const int made = connect_to(launch.host, launch.port, reason, again);
-    if (made >= 0) return made;
-    if (!again || Clock::now() >= until) {
-      failure = {
-          .code = kProcessesApart,
-          .message =
-              process_text(launch, launch.rank) + " does not reach rank 0 at `" + launch.host +
-              ":" + std::to_string(launch.port) + "`" +
-              (again ? " within `" + std::to_string(static_cast<long long>(options.seconds)) +
-                           "` seconds"
-                     : "") +
-              ": " + reason,
-          .hint =
-              "`MASTER_ADDR` and `MASTER_PORT` are the address of rank 0 for the others; check that it runs, and look at its output"};
-      return -1;
-    }
-    if ((stopped = options.stopped && options.stopped())) return -1;
-    std::this_thread::sleep_for(kLook);
-  }
-}
-
-}  // namespace
-
 ProcessGroup::ProcessGroup(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 std::unique_ptr<ProcessGroup> ProcessGroup::join(const Launch& given, const GroupOptions& options,
                                                  Failure& failure) {
   Launch launch = given;
-  std::unique_ptr<Rendezvous> rendezvous;
-  if (launch.rank == 0 && !(rendezvous = Rendezvous::open(launch, options.seconds, failure)))
-    return nullptr;
-  if (auto wrong = find_rendezvous(launch, options, rendezvous.get())) {
-    failure = std::move(*wrong);
+  launch.host = meeting_host(given);
+  if (auto missing = missing_token(launch, options)) {
+    failure = std::move(*missing);
     return nullptr;
   }
+  std::unique_ptr<Rendezvous> rendezvous;
+  if (launch.rank == 0 &&
+      !(rendezvous = Rendezvous::open(launch, {options.seconds, options.token, options.heartbeats},
+                                      failure)))
+    return nullptr;
+  const auto port = find_port(given, options, rendezvous.get(), failure);
+  if (!port) return nullptr;
+  launch.port = *port;
   const Clock::time_point until = Clock::now() + span(options.seconds);
   bool stopped = false;
-  const int socket =
-      rendezvous ? rendezvous->take_own_socket() : reach(launch, options, until, failure, stopped);
+  const int socket = rendezvous ? rendezvous->take_own_socket()
+                                : reach_rank_zero(launch, options, until, failure, stopped);
   if (socket < 0) return nullptr;
-  std::unique_ptr<ProcessGroup> made(new ProcessGroup(std::make_unique<Parts>(launch)));
+  std::unique_ptr<ProcessGroup> made(new ProcessGroup(std::make_unique<Parts>(launch, options)));
   Parts& parts = *made->parts_;
   parts.rendezvous = std::move(rendezvous);
   parts.connection = std::make_unique<Connection>(socket, kMaxRendezvousBody);
   if (parts.rendezvous) {
-    parts.heard = true;
+    parts.proven = parts.heard = true;
     parts.first_process = this_process();
   } else {
-    parts.send(FrameKind::hello,
-               encode(Hello{launch.run, launch.rank, launch.world, this_process()}));
+    parts.send(FrameKind::open, encode(parts.handshake.opening()));
   }
   parts.thread = std::thread([&parts] { parts.run(); });
   std::unique_lock lock(parts.mutex);
@@ -480,6 +483,16 @@ Failure ProcessGroup::first_cause(const Failure& own) {
   parts_->send_locked(FrameKind::fail, encode(own));
   parts_->keep_failure(own);
   return own;
+}
+
+void ProcessGroup::report_positions(std::function<std::vector<RankPosition>()> positions) {
+  const std::lock_guard lock(parts_->mutex);
+  parts_->positions = std::move(positions);
+}
+
+std::vector<ProcessState> ProcessGroup::last_states() const {
+  const std::lock_guard lock(parts_->mutex);
+  return parts_->states;
 }
 
 ProcessGroup::Begin ProcessGroup::begin_step() {

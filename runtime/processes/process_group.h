@@ -3,8 +3,8 @@
 // them, sends and receives the first failure, and agrees with them on the step at which all stop.
 //
 // Guarantees: nothing waits for ever: the wait for missing processes ends after the seconds in the
-// options, the wait for values and numbers when a process has failed or is gone. Any thread may
-// call. A message that does not fit, from rank 0 or for it, is a failure of the run (kBadMessage)
+// options, the wait for values and numbers when a process has failed, is gone, or has not answered
+// for the limit of the heartbeats. Any thread may call. A message that does not fit, from rank 0 or for it, is a failure of the run (kBadMessage)
 // and has no other effect.
 //
 //   Failure failure;
@@ -28,6 +28,7 @@
 
 #include "runtime/processes/launch.h"
 #include "runtime/processes/messages.h"
+#include "runtime/processes/rendezvous.h"
 
 namespace piper::runtime {
 
@@ -46,13 +47,16 @@ struct GroupOptions {
   double seconds = 300;                // until all have joined
   std::function<bool()> stopped = {};  // once it is true `join` returns null without a failure
   AgentStore agent_store = {};
+  std::string token = {};  // of the run (run_token.h); empty: none
+  Heartbeats heartbeats = {};
   // On rank 0: a warning about a refused process during the wait; called by `join`.
   std::function<void(const Failure&)> on_notice = {};
 };
 
 class ProcessGroup {
  public:
-  /// Joins the others; rank 0 opens the rendezvous. Null with the reason in `failure`; null without
+  /// Joins the others; rank 0 opens the rendezvous. Refuses to meet where other machines reach it
+  /// without a token (kTokenMissing). Null with the reason in `failure`; null without
   /// one when stopped.
   static std::unique_ptr<ProcessGroup> join(const Launch& launch, const GroupOptions& options,
                                             Failure& failure);
@@ -80,6 +84,13 @@ class ProcessGroup {
   /// The first failure: that of another process, if one arrives shortly, else `local`, which is
   /// sent to all.
   Failure first_cause(const Failure& local);
+
+  /// The positions of this process's ranks, which heartbeats carry; called by another thread until
+  /// it is replaced. Empty: none.
+  void report_positions(std::function<std::vector<RankPosition>()> positions);
+  /// The other processes as rank 0 had last heard of them when the run failed, the failed one
+  /// first; empty before a failure, and where rank 0 itself is lost.
+  std::vector<ProcessState> last_states() const;
 
   // ---- steps, counted over all runs
   enum class Begin { yes, wait, no };

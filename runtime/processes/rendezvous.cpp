@@ -12,13 +12,13 @@
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <random>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "runtime/processes/guest.h"
 #include "runtime/processes/messages.h"
-#include "runtime/processes/peer_text.h"
+#include "runtime/processes/refusals.h"
 #include "runtime/processes/sockets.h"
 
 namespace piper::runtime {
@@ -37,33 +37,18 @@ constexpr std::size_t kMaxAccepts = 64;
 constexpr std::size_t kMaxWaitingKeys = 1024;                   // of a process
 constexpr std::size_t kMaxValueBytes = std::size_t{256} << 20;  // that a process sets
 constexpr std::size_t kMaxUnsentBytes = std::size_t{256} << 20;
-constexpr std::size_t kMaxNamed = 8;
 
-struct Guest {
-  explicit Guest(int socket, std::size_t max_body)
-      : connection(socket, max_body), address(peer_address(socket)), since(Clock::now()) {}
-  std::string description() const { return process + " at " + address; }
-
-  Connection connection;
-  std::string address;
-  Clock::time_point since;
-  bool joined = false, left = false;  // it has a rank, it has said goodbye
-  bool refused = false;
-  std::optional<std::uint64_t> challenge;  // sent after a valid hello
-  std::uint32_t rank = 0;
-  std::string process;  // `process 4711 on node7`
-  std::size_t waiting_keys = 0, value_bytes = 0;
-  std::optional<std::uint64_t> started;  // steps: its answer to hold, or its last count
-};
+Clock::duration time_of(double seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
 
 }  // namespace
 
 struct Rendezvous::Parts {
-  Parts(const Launch& launch, double seconds)
+  Parts(const Launch& launch, RendezvousOptions given)
       : launch(launch),
-        seconds(seconds),
-        until(Clock::now() +
-              std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))),
+        options(std::move(given)),
+        until(Clock::now() + time_of(options.seconds)),
         came(launch.world) {}
   ~Parts() {
     for (const int file : {wakes, own_socket}) {
@@ -89,13 +74,15 @@ struct Rendezvous::Parts {
       wait();
       accept_guests();
       for (std::size_t g = 0; g < guests.size(); ++g) hear(*guests[g]);
-      if (!all_here && !failed && Clock::now() >= until) fail(not_come());
+      send_beats();
+      if (!all_here && !failed && Clock::now() >= until)
+        fail(not_come(launch, options.seconds, joined_ranks(), listeners, notes));
       forget_closed();
     }
   }
 
   const Launch launch;
-  const double seconds;
+  const RendezvousOptions options;
   const Clock::time_point until;
   Listeners listeners;
   int wakes = -1, own_socket = -1;
@@ -108,6 +95,14 @@ struct Rendezvous::Parts {
   std::size_t joined() const {
     return static_cast<std::size_t>(std::count_if(guests.begin(), guests.end(),
                                                   [](const auto& guest) { return guest->joined; }));
+  }
+
+  std::vector<bool> joined_ranks() const {
+    std::vector<bool> here(launch.world);
+    for (const auto& guest : guests) {
+      if (guest->joined) here[guest->rank] = true;
+    }
+    return here;
   }
 
   bool may_leave() {
@@ -211,7 +206,8 @@ struct Rendezvous::Parts {
   static void drop(Guest& guest) { shutdown(guest.connection.socket(), SHUT_RDWR); }
 
   void hear(Guest& guest) {
-    if (is_read(guest, reports_wait())) guest.connection.fill();
+    // A process whose messages are left unread is not silent.
+    if (!is_read(guest, reports_wait()) || guest.connection.fill()) guest.silence.end();
     guest.connection.flush();
     FrameKind kind{};
     std::string body;
@@ -230,47 +226,65 @@ struct Rendezvous::Parts {
       break_off(guest, "it does not read the messages for it");
       drop(guest);
     } else if (guest.connection.closed() && !guest.left) {
-      lose(guest);
+      lose(guest, std::nullopt);
+    } else if (is_silent(guest)) {
+      lose(guest, options.heartbeats.limit);
+      drop(guest);  // a process that does not answer is not waited for either
+    }
+  }
+
+  bool is_silent(Guest& guest) const {
+    return guest.rank != 0 && !guest.left && guest.silence.lasts(options.heartbeats.limit);
+  }
+
+  void send_beats() {
+    if (Clock::now() < beats_at) return;
+    beats_at = Clock::now() + time_of(options.heartbeats.every);
+    for (const auto& guest : guests) {
+      if (guest->joined && guest->rank != 0) guest->connection.send(FrameKind::beat, {});
     }
   }
 
   // ---- processes that join
 
-  /// False if the connection does not belong to this run. A process gets its rank once it has given
-  /// back the challenge: blindly sent bytes get none.
+  /// False if the connection does not belong to this run. A process gets its rank once it has
+  /// answered to this connection's own number: bytes sent blindly, or heard elsewhere, get none.
   bool take_hello(Guest& guest, FrameKind kind, const std::string& body) {
-    if (kind == FrameKind::here) return take_answer(guest, body);
-    const std::optional<Hello> hello =
-        kind == FrameKind::hello && !guest.refused && !guest.challenge ? decode_hello(body)
-                                                                       : std::nullopt;
+    if (guest.refused) return false;
+    if (kind == FrameKind::open) {
+      const auto answer = guest.handshake.take_opening(options.token, launch.run, body);
+      if (answer) guest.connection.send(FrameKind::nonce, encode(*answer));
+      return answer.has_value();
+    }
+    const auto hello =
+        kind == FrameKind::hello && guest.handshake.opened() ? decode_hello(body) : std::nullopt;
     if (!hello) return false;
+    if (!guest.handshake.proves(options.token, *hello)) return refuse_unproven(guest);
     guest.rank = hello->rank;
     guest.process = hello->process;
-    auto refusal = mismatch(guest, *hello);
+    auto refusal = mismatch(launch, guest, *hello);
     if (!refusal) refusal = taken(guest);
     if (refusal) {
       refuse(guest, *refusal);
       return true;
     }
-    guest.challenge = random() % kMaxCount;
-    guest.connection.send(FrameKind::heard, encode(Heard{*guest.challenge, this_process()}));
-    return true;
-  }
-
-  bool take_answer(Guest& guest, const std::string& body) {
-    const auto number = decode_count(body);
-    if (!number || !guest.challenge || number != guest.challenge || guest.refused) return false;
-    if (const auto refusal = taken(guest)) {
-      refuse(guest, *refusal);
-      return true;
-    }
+    guest.connection.send(FrameKind::heard, encode(Heard{this_process()}));
     join(guest);
     if (failed) guest.connection.send(FrameKind::failed, encode(*failed));
     if (all_here) notify_here();
     return true;
   }
 
-  std::uint64_t random() { return std::uint64_t{random_()} << 32 | random_(); }
+  /// Its words are not repeated: they may be anybody's.
+  bool refuse_unproven(Guest& guest) {
+    guest.refused = true;
+    guest.connection.send(FrameKind::refused, encode(unproven()));
+    notify(
+        "refused a connection from " + guest.address +
+            ": it did not prove that it belongs to this run",
+        "if it is a process of the run, give it the token of rank 0; else somebody tries to join");
+    return true;
+  }
 
   void refuse(Guest& guest, const Failure& refusal) {
     guest.refused = true;
@@ -278,49 +292,19 @@ struct Rendezvous::Parts {
     notify("refused " + guest.description() + ": " + refusal.message, refusal.hint);
   }
 
-  static Failure apart(std::string message, std::string hint) {
-    return {.code = kProcessesApart, .message = std::move(message), .hint = std::move(hint)};
-  }
-  std::string shown(const Guest& guest) const {
-    return process_text(launch, guest.rank) + " (" + guest.process + ")";
-  }
-
-  /// The reason why a process does not belong to this run.
-  std::optional<Failure> mismatch(const Guest& guest, const Hello& hello) const {
-    if (hello.run != launch.run) {
-      return apart("`" + guest.process + "` belongs to the run `" + peer_text(hello.run) +
-                       "`, and rank 0 here to `" + peer_text(launch.run) + "`",
-                   "two runs share `MASTER_PORT`: give one of them another");
-    }
-    if (hello.world != launch.world) {
-      return apart(shown(guest) + " is one of " + std::to_string(hello.world) +
-                       " processes, rank 0 one of " + std::to_string(launch.world),
-                   "the number of processes is the same for all of a run");
-    }
-    if (hello.rank >= launch.world)
-      return apart(
-          shown(guest) + " is beyond the " + std::to_string(launch.world) + " processes of the run",
-          "ranks count from 0");
-    return std::nullopt;
-  }
-
   /// The reason why its rank is not free.
   std::optional<Failure> taken(const Guest& guest) const {
     for (const auto& other : guests) {
       if (!other->joined || other->rank != guest.rank) continue;
-      return apart(
-          "two processes are rank " + std::to_string(guest.rank) + ": " + other->description() +
-              " and " + guest.description(),
-          "each process of a run has a rank of its own; two runs at once on one machine need ports of their own");
+      return two_with_one_rank(*other, guest);
     }
-    if (all_here)
-      return apart(shown(guest) + " joins a run that has begun",
-                   "a process that ended cannot join again: start the run anew");
+    if (all_here) return joins_late(launch, guest);
     return std::nullopt;
   }
 
   void join(Guest& guest) {
     guest.joined = true;
+    guest.silence.end();
     guest.connection.set_max_body(kMaxRendezvousBody);
     came[guest.rank] = true;
     all_here = joined() == launch.world;
@@ -347,20 +331,14 @@ struct Rendezvous::Parts {
 
   void break_off(Guest& guest, const std::string& cause) {
     if (give_back(guest, cause)) return;
-    fail(
-        {.code = kBadMessage,
-         .message = process_text(launch, guest.rank) + " (" + guest.description() +
-                    ") is not understood: " + cause,
-         .hint =
-             "all processes of a run need one `piper`; a program that is none of them may have come with that rank"});
+    fail(broken_off(launch, guest, cause), &guest);
   }
 
-  void lose(Guest& guest) {
-    if (give_back(guest, "its connection was closed")) return;
-    fail({.code = kProcessLost,
-          .message = process_text(launch, guest.rank) + " (" + guest.process +
-                     ") is gone: its connection was closed",
-          .hint = "its own output, or the log of its machine, says why"});
+  void lose(Guest& guest, std::optional<double> silent_seconds) {
+    if (give_back(guest,
+                  silent_seconds ? silence_text(*silent_seconds) : "its connection was closed"))
+      return;
+    fail(lost(launch, guest, silent_seconds), &guest);
   }
 
   /// Warnings are only given while processes join: a started run is not disturbed.
@@ -372,48 +350,18 @@ struct Rendezvous::Parts {
         {.code = kProcessRefused, .message = std::move(message), .hint = std::move(hint)});
   }
 
-  Failure not_come() const {
-    std::vector<bool> here(launch.world);
-    for (const auto& guest : guests) {
-      if (guest->joined) here[guest->rank] = true;
-    }
-    std::string missing;
-    std::size_t count = 0;
-    for (std::uint32_t rank = 0; rank < launch.world; ++rank) {
-      if (here[rank] || ++count > kMaxNamed) continue;
-      missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
-    }
-    if (count > kMaxNamed) missing += " and " + std::to_string(count - kMaxNamed) + " more";
-    const bool one_rank = launch.ranks == 0 || launch.ranks == launch.world;  // of each process
-    const char* const word =
-        count == 1 ? (one_rank ? "rank " : "process ") : (one_rank ? "ranks " : "processes ");
-    Failure failure{
-        .code = kProcessesApart,
-        .message = "after `" + std::to_string(static_cast<long long>(seconds)) + "` seconds " +
-                   word + missing + " of `" + std::to_string(launch.world) + "` " +
-                   (count == 1 ? "has" : "have") + " not connected to port `" +
-                   std::to_string(listeners.port()) + "`",
-        .hint =
-            "look at the output of the missing processes; PIPER_MEET_SECONDS sets how long all wait",
-        .notes = notes};
-    if (listeners.loopback())
-      failure.notes.push_back(
-          {"rank 0 listens at `" + launch.host + "`, which only its own machine can reach", {}});
-    return failure;
-  }
-
   // ---- messages of processes that have joined
 
   /// False if the message does not fit.
   bool take(Guest& guest, FrameKind kind, const std::string& body) {
     // Until all have joined a process only waits, or ends.
-    if (!all_here && kind != FrameKind::fail) return false;
+    if (!all_here && kind != FrameKind::fail && kind != FrameKind::beat) return false;
     switch (kind) {
       case FrameKind::set: return take_value(guest, body);
       case FrameKind::get: return take_question(guest, body);
       case FrameKind::fail: {
         auto failure = decode_failure(body);
-        if (failure && !give_back(guest, failure->message)) fail(std::move(*failure));
+        if (failure && !give_back(guest, failure->message)) fail(std::move(*failure), &guest);
         return failure.has_value();
       }
       case FrameKind::stop:
@@ -433,12 +381,19 @@ struct Rendezvous::Parts {
         }
         return true;
       }
+      case FrameKind::beat: {
+        auto positions = decode_positions(body);
+        if (positions) guest.positions = std::move(*positions);
+        return positions.has_value();
+      }
+      case FrameKind::open:
       case FrameKind::hello:
-      case FrameKind::here:
+      case FrameKind::nonce:
       case FrameKind::heard:
       case FrameKind::all_here:
       case FrameKind::refused:
       case FrameKind::value:
+      case FrameKind::states:
       case FrameKind::failed:
       case FrameKind::hold:
       case FrameKind::stop_at: return false;
@@ -489,10 +444,24 @@ struct Rendezvous::Parts {
     }
   }
 
-  void fail(Failure failure) {
+  /// `cause`: the process that has failed, whose state is sent first; null: none.
+  void fail(Failure failure, const Guest* cause = nullptr) {
     if (failed) return;
     failed = std::move(failure);
+    if (all_here) notify_others(FrameKind::states, encode(states(cause)));
     notify_others(FrameKind::failed, encode(*failed));
+  }
+
+  std::vector<ProcessState> states(const Guest* first) const {
+    std::vector<ProcessState> states;
+    const auto add = [&](const Guest& guest) {
+      if (guest.joined) states.push_back({guest.rank, guest.process, guest.positions});
+    };
+    if (first != nullptr) add(*first);
+    for (const auto& guest : guests) {
+      if (guest.get() != first && states.size() < kMaxStates) add(*guest);
+    }
+    return states;
   }
 
   /// Once all have sent the number of steps they have started, all start as many as the furthest
@@ -516,20 +485,20 @@ struct Rendezvous::Parts {
   std::vector<Note> notes;  // as the notices
   std::optional<Failure> failed;
   std::optional<Clock::time_point> leaves_at;
-  Clock::time_point accepts_at{};
-  std::random_device random_;
+  Clock::time_point accepts_at{}, beats_at{};
   bool all_here = false, holds = false, notified_of_stop = false;
   std::uint64_t max_started = 0;  // steps, of those that have left
 };
 
 Rendezvous::Rendezvous(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
-std::unique_ptr<Rendezvous> Rendezvous::open(const Launch& launch, double seconds,
+std::unique_ptr<Rendezvous> Rendezvous::open(const Launch& launch, RendezvousOptions options,
                                              Failure& failure) {
-  auto parts = std::make_unique<Parts>(launch, seconds);
+  auto parts = std::make_unique<Parts>(launch, std::move(options));
   std::string reason;
   const std::uint16_t port = launch.agent_store ? 0 : launch.port;
-  bool good = parts->listeners.open(launch.host, port, reason);
+  // A process that is alone expects no other.
+  bool good = launch.world == 1 || parts->listeners.open(launch.host, port, reason);
   parts->wakes = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (good && (parts->wakes < 0 || !parts->connect_own())) {
     good = false;

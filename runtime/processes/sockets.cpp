@@ -121,6 +121,17 @@ bool Listeners::open(const std::string& host, std::uint16_t port, std::string& r
   return !sockets_.empty();
 }
 
+bool is_reached_by_others(const std::string& host) {
+  int error = 0;
+  const Addresses found = addresses_of(host, 0, error);
+  for (const addrinfo* at = found.get(); at != nullptr; at = at->ai_next) {
+    sockaddr_storage address{};
+    std::memcpy(&address, at->ai_addr, at->ai_addrlen);
+    if (!is_loopback(address)) return true;
+  }
+  return false;
+}
+
 std::string peer_address(int connection) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;

@@ -30,6 +30,10 @@ class Listeners {
   bool loopback_ = false;
 };
 
+/// Whether other machines may reach a machine's name or address: false if it leads only to this
+/// machine, or nowhere.
+bool is_reached_by_others(const std::string& host);
+
 /// A connected socket, or -1 with the reason. `again`: it may work later. Waits two seconds at most
 /// for each address of the machine.
 int connect_to(const std::string& host, std::uint16_t port, std::string& reason, bool& again);

@@ -1,6 +1,6 @@
 // Timelines of random programs match the definitions in their header, for orders and for plans; a
-// plan uses no more memory than planned (law 3); and the measured bubble equals the one that
-// verification computes independently.
+// plan uses no more memory than planned (law 3); no order is below its lower bounds; and the
+// measured bubble equals the one that verification computes independently.
 
 #include <gtest/gtest.h>
 
@@ -10,6 +10,7 @@
 #include "passes/order/orders_table.h"
 #include "passes/plan/requirements.h"
 #include "passes/simulate/actions.h"
+#include "passes/simulate/lower_bounds.h"
 #include "passes/simulate/operations.h"
 #include "tests/support/compile.h"
 #include "tests/support/random_programs.h"
@@ -134,6 +135,10 @@ TEST(Timelines, RandomProgramsMatchTheirHeaders) {
     DiagnosticSink told(context.locations);
     const auto at_default = passes::simulate_operations(*dag, {}, told);
     ASSERT_TRUE(at_default);
+    if (const auto bounds = passes::lower_bounds(*at_default, {})) {
+      EXPECT_LE(bounds->makespan, at_default->makespan * (1 + 1e-6));
+      EXPECT_LE(bounds->span, at_default->span * (1 + 1e-6));
+    }
     const std::pair<directive::Measure, double> measures[] = {
         {directive::Measure::peak_memory, static_cast<double>(passes::peak_memory(*dag).bytes)},
         {directive::Measure::host_memory, static_cast<double>(passes::host_memory(*dag).bytes)},

@@ -46,10 +46,27 @@ TEST(ChildProcesses, HaveTheirPlaceInTheRun) {
   EXPECT_THAT(ended.err, testing::HasSubstr("rank 2: 2 of 3 at 127.0.0.1, local 2, port given\n"));
 }
 
-TEST(ChildProcesses, OneRunHasOneNameAndPort) {
-  const Ended ended = run_shell("echo $PIPER_RUN $MASTER_PORT", 2);
-  EXPECT_EQ(ended.err, "rank 1: " + ended.out);
-  EXPECT_NE(ended.out, run_shell("echo $PIPER_RUN $MASTER_PORT", 1).out);
+TEST(ChildProcesses, OneRunHasOneNamePortAndToken) {
+  for (const char* const variable : {"PIPER_RUN", "MASTER_PORT", "PIPER_RUN_TOKEN"}) {
+    const std::string script = std::string("echo $") + variable;
+    const Ended ended = run_shell(script, 2);
+    EXPECT_EQ(ended.err, "rank 1: " + ended.out);
+    EXPECT_GT(ended.out.size(), 1u) << variable;
+    EXPECT_NE(ended.out, run_shell(script, 1).out);
+  }
+}
+
+/// A token of the starter's environment is that of another run.
+TEST(ChildProcesses, TheTokenIsNew) {
+  std::string out;
+  const Environment environment{{"PIPER_RUN_TOKEN", "old"}, {"PIPER_RUN_TOKEN_FILE", "old"}};
+  run_children({.command = {"/bin/sh", "-c", "echo ${#PIPER_RUN_TOKEN} $PIPER_RUN_TOKEN_FILE"},
+                .environment = environment,
+                .world = 1,
+                .ranks = 1,
+                .out = [&](std::string_view text) { out += text; },
+                .err = [](std::string_view) {}});
+  EXPECT_EQ(out, "64\n");
 }
 
 TEST(ChildProcesses, TheFirstThatFailsGivesTheExitCode) {
@@ -87,6 +104,16 @@ TEST(ChildProcesses, OneThatStaysIsNotBlamed) {
   const Ended killed = run_shell("[ $RANK = 1 ] && kill -KILL $$; sleep 60", 2, nullptr, kSoon);
   ASSERT_TRUE(killed.end.failure);
   EXPECT_THAT(killed.end.failure->message, testing::HasSubstr("rank 1 (process "));
+}
+
+/// A stopped process does not end by itself: it is killed as soon as another has ended.
+TEST(ChildProcesses, AStoppedOneIsNotWaitedFor) {
+  const auto began = std::chrono::steady_clock::now();
+  const Ended ended = run_shell("[ $RANK = 1 ] && { sleep 0.3; exit 7; }; kill -STOP $$; sleep 60",
+                                3, nullptr, std::chrono::seconds(30));
+  EXPECT_EQ(ended.end.code, 7);
+  EXPECT_FALSE(ended.end.failure);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(25));
 }
 
 /// After a signal a process has the time that its checkpoint takes, also if another has ended.

@@ -37,6 +37,8 @@ TEST(FailureCodes, AreDiagnostics) {
       {kNcclFailed, Code::nccl_failed},
       {kUcxMissing, Code::ucx_missing},
       {kUcxFailed, Code::ucx_failed},
+      {kTokenMissing, Code::run_token_missing},
+      {kBadToken, Code::bad_run_token},
       {kShortHeldOutBatch, Code::short_held_out_batch},
       {kBadMessage, Code::bad_message},
       {kProcessRefused, Code::process_refused},

@@ -11,7 +11,10 @@
 #include <cerrno>
 #include <chrono>
 #include <functional>
+#include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "runtime/processes/messages.h"
@@ -29,9 +32,18 @@ std::string frame(FrameKind kind, const std::string& body) {
   return std::string(reinterpret_cast<const char*>(&size), sizeof size) + static_cast<char>(kind) +
          body;
 }
+constexpr Nonce kNonce = {1, 2, 3};
+std::string opening() { return frame(FrameKind::open, encode(Opening{kNonce})); }
 std::string hello(std::uint64_t rank, std::uint64_t world, const std::string& run = "",
-                  const std::string& process = "stranger") {
-  return frame(FrameKind::hello, Body().add(run).add(rank).add(world).add(process).bytes());
+                  const Proof& proof = {}) {
+  return frame(FrameKind::hello,
+               Body()
+                   .add(run)
+                   .add(rank)
+                   .add(world)
+                   .add("stranger")
+                   .add(std::string_view(reinterpret_cast<const char*>(proof.data()), proof.size()))
+                   .bytes());
 }
 std::string head(std::uint32_t size) {
   return std::string(reinterpret_cast<const char*>(&size), sizeof size) + '\0';
@@ -41,9 +53,6 @@ std::string head(std::uint32_t size) {
 class Stranger {
  public:
   explicit Stranger(std::uint16_t port) : port_(port) {}
-  ~Stranger() {
-    for (const int each : sockets_) close(each);
-  }
 
   int connect() {
     std::string reason;
@@ -51,7 +60,7 @@ class Stranger {
     int made = -1;
     while ((made = connect_to("127.0.0.1", port_, reason, again)) < 0)
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    sockets_.push_back(made);
+    connections_[made] = std::make_unique<Connection>(made, kMaxRendezvousBody);
     return made;
   }
   /// A connection that sends bytes.
@@ -62,10 +71,19 @@ class Stranger {
                 errno == ECONNRESET || errno == EPIPE);
     return made;
   }
-  void leave(int socket) {
-    close(socket);
-    std::erase(sockets_, socket);
+  /// A connection with the hello of a process without a token, and further bytes behind it.
+  int greet(std::uint64_t rank, std::uint64_t world, const std::string& run = "",
+            const std::string& behind = "") {
+    const int socket = say(opening());
+    const auto found = read(socket, [](FrameKind kind) { return kind == FrameKind::nonce; });
+    const auto answer = found ? decode_answer(found->second) : std::nullopt;
+    EXPECT_TRUE(answer);
+    if (!answer) return socket;
+    const Claim claim{Role::process, static_cast<std::uint32_t>(rank), run, kNonce, answer->nonce};
+    send_bytes(socket, hello(rank, world, run, prove("", claim)) + behind);
+    return socket;
   }
+  void leave(int socket) { connections_.erase(socket); }
   /// The kind of the first frame that comes back; nothing if the connection is closed.
   std::optional<FrameKind> answer(int socket) {
     const auto found = read(socket, [](FrameKind) { return true; });
@@ -76,11 +94,8 @@ class Stranger {
   }
   /// A connection that has taken a rank.
   int join(std::uint64_t rank, std::uint64_t world) {
-    const int socket = say(hello(rank, world));
-    const auto found = read(socket, [](FrameKind kind) { return kind == FrameKind::heard; });
-    const auto heard = found ? decode_heard(found->second) : std::nullopt;
-    EXPECT_TRUE(heard);
-    if (heard) send_bytes(socket, frame(FrameKind::here, encode_count(heard->challenge)));
+    const int socket = greet(rank, world);
+    EXPECT_TRUE(gets(socket, FrameKind::heard));
     return socket;
   }
   static void send_bytes(int socket, const std::string& bytes) {
@@ -89,10 +104,11 @@ class Stranger {
   }
 
  private:
-  /// The first frame that is wanted; nothing if the connection is closed before.
-  static std::optional<std::pair<FrameKind, std::string>> read(
+  /// The first frame that is wanted, of those that are not read yet; nothing if the connection is
+  /// closed before.
+  std::optional<std::pair<FrameKind, std::string>> read(
       int socket, const std::function<bool(FrameKind)>& wanted) {
-    Connection connection(dup(socket), kMaxRendezvousBody);
+    Connection& connection = *connections_.at(socket);
     FrameKind kind{};
     std::string body;
     for (;;) {
@@ -106,7 +122,7 @@ class Stranger {
   }
 
   std::uint16_t port_;
-  std::vector<int> sockets_;
+  std::map<int, std::unique_ptr<Connection>> connections_;  // by socket
 };
 
 struct Case {
@@ -121,22 +137,21 @@ const std::vector<Case>& cases() {
          for (const std::uint64_t rank :
               {std::uint64_t{2}, std::uint64_t{3}, std::uint64_t{0xFFFFFFFF},
                std::uint64_t{1} << 32, ~std::uint64_t{0}})
-           stranger.say(hello(rank, kWorld));
+           stranger.greet(rank, kWorld);
        }},
       {"the rank of rank 0",
        [](Stranger& stranger) {
-         EXPECT_EQ(stranger.answer(stranger.say(hello(0, kWorld))), FrameKind::refused);
+         EXPECT_EQ(stranger.answer(stranger.greet(0, kWorld)), FrameKind::refused);
        }},
       {"other worlds",
        [](Stranger& stranger) {
          for (const std::uint64_t world : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{3},
                                            std::uint64_t{1} << 33, ~std::uint64_t{0}})
-           stranger.say(hello(1, world));
+           stranger.greet(1, world);
        }},
       {"another run",
        [](Stranger& stranger) {
-         EXPECT_EQ(stranger.answer(stranger.say(hello(1, kWorld, "other\x1b[2J"))),
-                   FrameKind::refused);
+         EXPECT_EQ(stranger.answer(stranger.greet(1, kWorld, "other\x1b[2J")), FrameKind::refused);
        }},
       {"huge lengths",
        [](Stranger& stranger) {
@@ -144,22 +159,21 @@ const std::vector<Case>& cases() {
                                           static_cast<std::uint32_t>(kMaxHelloBody) + 1})
            stranger.say(head(size) + std::string(1 << 16, 'z'));
          stranger.say(
+             opening() +
              frame(FrameKind::hello, Body().add(~std::uint64_t{0}).add(std::uint64_t{1}).bytes()));
        }},
       {"long texts",
-       [](Stranger& stranger) {
-         stranger.say(hello(1, kWorld, std::string(kMaxRunName + 1, 'r')));
-       }},
+       [](Stranger& stranger) { stranger.greet(1, kWorld, std::string(kMaxRunName + 1, 'r')); }},
       {"half a hello",
        [](Stranger& stranger) {
-         const std::string whole = hello(1, kWorld);
-         for (std::size_t size = 1; size < whole.size(); size += 3)
+         const std::string whole = opening() + hello(1, kWorld);
+         for (std::size_t size = 1; size < whole.size(); size += 5)
            stranger.say(whole.substr(0, size));
        }},
       {"half a hello, then gone",
        [](Stranger& stranger) {
-         const std::string whole = hello(1, kWorld);
-         for (std::size_t size = 1; size < whole.size(); size += 3)
+         const std::string whole = opening() + hello(1, kWorld);
+         for (std::size_t size = 1; size < whole.size(); size += 5)
            stranger.leave(stranger.say(whole.substr(0, size)));
        }},
       {"silence", [](Stranger& stranger) { stranger.connect(); }},
@@ -185,15 +199,15 @@ const std::vector<Case>& cases() {
        }},
       {"a hello, then gone",
        [](Stranger& stranger) { stranger.leave(stranger.say(hello(1, kWorld))); }},
-      {"a hello, then silence", [](Stranger& stranger) { stranger.say(hello(1, kWorld)); }},
-      {"a hello, and an answer that is guessed",
-       [](Stranger& stranger) {
-         stranger.say(hello(1, kWorld) + frame(FrameKind::here, encode_count(7)));
-       }},
+      {"a hello without an opening", [](Stranger& stranger) { stranger.say(hello(1, kWorld)); }},
+      {"an opening, then silence", [](Stranger& stranger) { stranger.say(opening()); }},
+      {"an opening, and a hello that is guessed",
+       [](Stranger& stranger) { stranger.say(opening() + hello(1, kWorld)); }},
+      {"an opening twice", [](Stranger& stranger) { stranger.say(opening() + opening()); }},
       {"hello twice",
        [](Stranger& stranger) {
-         stranger.answer(stranger.say(hello(1, kWorld) + hello(1, kWorld)));
-         stranger.say(hello(5, kWorld) + hello(1, kWorld));
+         stranger.answer(stranger.greet(5, kWorld, "", hello(1, kWorld)));
+         stranger.greet(5, kWorld, "", opening());
        }},
       {"messages without a hello",
        [](Stranger& stranger) {
@@ -204,15 +218,16 @@ const std::vector<Case>& cases() {
        [](Stranger& stranger) {
          for (const FrameKind kind :
               {FrameKind::set, FrameKind::get, FrameKind::stop, FrameKind::started, FrameKind::bye,
-               FrameKind::report, FrameKind::value, FrameKind::stop_at}) {
-           stranger.leave(stranger.say(hello(1, kWorld) + frame(kind, "")));
+               FrameKind::beat, FrameKind::report, FrameKind::value, FrameKind::stop_at}) {
+           stranger.leave(stranger.say(opening() + hello(1, kWorld) + frame(kind, "")));
          }
        }},
       {"a failure behind a hello",
        [](Stranger& stranger) {
-         stranger.leave(stranger.say(
-             hello(1, kWorld) + frame(FrameKind::fail, encode(Failure{.code = kProcessLost,
-                                                                      .message = "\x1b[31mred"}))));
+         stranger.leave(
+             stranger.say(opening() + hello(1, kWorld) +
+                          frame(FrameKind::fail,
+                                encode(Failure{.code = kProcessLost, .message = "\x1b[31mred"}))));
        }},
   };
   return kCases;
@@ -223,10 +238,14 @@ void expect_printable(const Failure& failure) {
     EXPECT_GE(static_cast<unsigned char>(byte), 0x20) << failure.message;
 }
 
-TEST(HostilePeers, NeverEndOrBlockARun) {
+class HostilePeers : public testing::TestWithParam<std::string> {};
+
+/// With a token, and without one.
+TEST_P(HostilePeers, NeverEndOrBlockARun) {
   for (const Case& hostile : cases()) {
     SCOPED_TRACE(hostile.name);
     const std::uint16_t port = free_port();
+    GroupOptions options{.seconds = 20, .token = GetParam()};
     Stranger stranger(port);
     const auto use = [&](std::unique_ptr<ProcessGroup> group, const Failure& failure) {
       ASSERT_TRUE(group) << failure.message;
@@ -243,20 +262,22 @@ TEST(HostilePeers, NeverEndOrBlockARun) {
     };
     std::thread first([&] {
       Failure failure;
-      auto group = ProcessGroup::join(of_rank(0, kWorld, port),
-                                      {.seconds = 20, .on_notice = expect_printable}, failure);
+      GroupOptions of_first = options;
+      of_first.on_notice = expect_printable;
+      auto group = ProcessGroup::join(of_rank(0, kWorld, port), of_first, failure);
       use(std::move(group), failure);
     });
     hostile.act(stranger);
     Failure failure;
-    auto group = ProcessGroup::join(of_rank(1, kWorld, port), {.seconds = 20}, failure);
+    auto group = ProcessGroup::join(of_rank(1, kWorld, port), options, failure);
     use(std::move(group), failure);
     first.join();
   }
 }
+INSTANTIATE_TEST_SUITE_P(Token, HostilePeers, testing::Values("", std::string(40, 't')));
 
 /// Rank 0 may open few files, fewer than strangers connect.
-TEST(HostilePeers, MoreConnectionsThanFiles) {
+TEST(BrokenPeers, MoreConnectionsThanFiles) {
   const std::uint16_t port = free_port();
   const pid_t child = fork();
   if (child == 0) {
@@ -286,7 +307,7 @@ TEST(HostilePeers, MoreConnectionsThanFiles) {
 
 /// Processes that have a rank and break off before all have come: their ranks are free again,
 /// whatever they sent.
-TEST(HostilePeers, ARankIsFreeAgainBeforeAllHaveCome) {
+TEST(BrokenPeers, ARankIsFreeAgainBeforeAllHaveCome) {
   const std::string last_words[] = {
       "",
       frame(FrameKind::fail, encode(Failure{.code = kProcessLost, .message = "\x1b[31mred"})),
@@ -335,7 +356,7 @@ TEST(HostilePeers, ARankIsFreeAgainBeforeAllHaveCome) {
 
 /// The second of two processes with one rank ends at once and names both; rank 0 warns at once, and
 /// says so again when it gives up.
-TEST(HostilePeers, TwoProcessesWithOneRankAreReported) {
+TEST(BrokenPeers, TwoProcessesWithOneRankAreReported) {
   std::mutex mutex;
   std::vector<Failure> notices;
   std::vector<std::string> messages, notes;
@@ -370,8 +391,9 @@ struct Broken {
   const char* message;
 };
 
-TEST(HostilePeers, ARankZeroIsNotTrustedEither) {
-  const std::string heard = frame(FrameKind::heard, encode(Heard{7, "rank\x1b[2J"}));
+TEST(BrokenPeers, ARankZeroIsNotTrustedEither) {
+  const std::string heard = frame(FrameKind::nonce, encode(Answer{})) +
+                            frame(FrameKind::heard, encode(Heard{"rank\x1b[2J"}));
   const std::string here = heard + frame(FrameKind::all_here, "");
   const Broken broken[] = {
       {"garbage", std::string(100, '\xee'), "is not rank 0 of this run"},
@@ -381,7 +403,16 @@ TEST(HostilePeers, ARankZeroIsNotTrustedEither) {
       {"a value first", frame(FrameKind::value, encode(KeyValue{"k", "v"})),
        "is not rank 0 of this run"},
       {"garbage later", here + std::string(100, '\xee'), "sent bytes that are no message"},
-      {"heard twice", heard + heard, "a message `heard` that does not fit"},
+      {"a number twice", heard + heard, "a message `nonce` that does not fit"},
+      {"heard twice", heard + frame(FrameKind::heard, encode(Heard{"rank 0"})),
+       "a message `heard` that does not fit"},
+      {"half a list of states", here + frame(FrameKind::states, encode_count(3)),
+       "a message `states` that does not fit"},
+      {"states of no process",
+       here + frame(FrameKind::states, encode(std::vector<ProcessState>{{.process = kWorld}})),
+       "a message `states` that does not fit"},
+      {"a beat with more", here + frame(FrameKind::beat, "x"),
+       "a message `beat` that does not fit"},
       {"a message for rank 0", here + frame(FrameKind::set, encode(KeyValue{"k", "v"})),
        "a message `set` that does not fit"},
       {"a value that nobody asked for", here + frame(FrameKind::value, encode(KeyValue{"k", "v"})),
@@ -427,12 +458,14 @@ TEST(HostilePeers, ARankZeroIsNotTrustedEither) {
 }
 
 /// A process that joined and then sends a message that does not fit ends the run, and is named.
-TEST(HostilePeers, AProcessThatIsBrokenEndsTheRun) {
+TEST(BrokenPeers, AProcessThatIsBrokenEndsTheRun) {
   constexpr std::uint64_t kPiece = piece_number(Channel::parameters, 0);
   const std::pair<const char*, std::string> broken[] = {
       {"`set` that does not fit", frame(FrameKind::set, "x")},
       {"`hello` that does not fit", hello(1, kWorld)},
       {"`all_here` that does not fit", frame(FrameKind::all_here, "")},
+      {"`open` that does not fit", opening()},
+      {"`beat` that does not fit", frame(FrameKind::beat, encode_count(kMaxPositions + 1))},
       {"`begun` that does not fit", frame(FrameKind::started, encode_count(kMaxCount + 1))},
       {"`get` that does not fit", frame(FrameKind::get, encode_key(std::string(kMaxKey + 1, 'k')))},
       {"`report` that does not fit", frame(FrameKind::report, encode_count(1))},

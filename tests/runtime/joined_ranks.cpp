@@ -22,7 +22,8 @@ void with_ranks(std::uint32_t world,
                 const std::function<void(std::uint32_t rank, std::unique_ptr<ProcessGroup> group,
                                          const Failure& failure)>& use,
                 const std::function<void(std::uint32_t rank, Launch& launch)>& change,
-                double seconds, const std::function<void(const Failure& notice)>& on_notice) {
+                double seconds, const std::function<void(const Failure& notice)>& on_notice,
+                const Heartbeats& heartbeats) {
   const std::uint16_t port = free_port();
   std::vector<std::thread> threads;
   for (std::uint32_t rank = 0; rank < world; ++rank) {
@@ -30,8 +31,8 @@ void with_ranks(std::uint32_t world,
       Launch launch = of_rank(rank, world, port);
       if (change) change(rank, launch);
       Failure failure;
-      auto group =
-          ProcessGroup::join(launch, {.seconds = seconds, .on_notice = on_notice}, failure);
+      auto group = ProcessGroup::join(
+          launch, {.seconds = seconds, .heartbeats = heartbeats, .on_notice = on_notice}, failure);
       use(rank, std::move(group), failure);
     });
   }

@@ -18,6 +18,7 @@ void with_ranks(std::uint32_t world,
                                          const Failure& failure)>& use,
                 const std::function<void(std::uint32_t rank, Launch& launch)>& change = {},
                 double seconds = 20,
-                const std::function<void(const Failure& notice)>& on_notice = {});
+                const std::function<void(const Failure& notice)>& on_notice = {},
+                const Heartbeats& heartbeats = {});
 
 }  // namespace piper::runtime

@@ -42,10 +42,20 @@ const Failure kFailure{.code = kNonFinite,
                        .place = {"F.stage1", "a.pipe", 3, 5, 3, 9},
                        .notes = {{"n", {}}, {"m", {"B", "b.pipe", 1, 1, 2, 1}}}};
 
+const std::vector<RankPosition> kPositions = {{2, Phase::evaluation, 5, 17, 16},
+                                              {3, Phase::training, 6, 0, 0}};
+
 std::vector<Format> formats() {
   return {
-      {"hello", encode(Hello{"job/0", 3, 8, "process 4711 on node7"}), recode(decode_hello)},
-      {"heard", encode(Heard{41, "process 1 on node1"}), recode(decode_heard)},
+      {"opening", encode(Opening{Nonce{7, 8}}), recode(decode_opening)},
+      {"answer", encode(Answer{Nonce{7, 8}, Proof{9}}), recode(decode_answer)},
+      {"hello", encode(Hello{"job/0", 3, 8, "process 4711 on node7", Proof{9}}),
+       recode(decode_hello)},
+      {"heard", encode(Heard{"process 1 on node1"}), recode(decode_heard)},
+      {"positions", encode(kPositions), recode(decode_positions)},
+      {"states",
+       encode(std::vector<ProcessState>{{1, "process 1 on node1", kPositions}, {3, "p", {}}}),
+       recode([](const std::string& body) { return decode_states(body, 4); })},
       {"key and value", encode(KeyValue{"1.fact.steps", "100"}), recode(decode_key_value)},
       {"key", encode_key("1.fact.steps"),
        [](const std::string& body) {
@@ -107,16 +117,20 @@ TEST(Messages, DamagedBodiesAreRefusedOrWithinBounds) {
 
 TEST(Messages, NumbersAndTextsBeyondTheirBoundsAreRefused) {
   const std::string long_key(kMaxKey + 1, 'k');
-  EXPECT_FALSE(decode_hello(
-      Body().add("job").add(std::uint64_t{1} << 32).add(std::uint64_t{2}).add("p").bytes()));
-  EXPECT_FALSE(
-      decode_hello(Body().add("job").add(std::uint64_t{1}).add(kMaxNumber).add("p").bytes()));
-  EXPECT_FALSE(decode_hello(Body()
-                                .add(std::string(kMaxRunName + 1, 'r'))
-                                .add(std::uint64_t{1})
-                                .add(std::uint64_t{2})
-                                .add("p")
-                                .bytes()));
+  const auto hello = [](const std::string& run, std::uint64_t rank, std::uint64_t world,
+                        std::size_t proof) {
+    return decode_hello(
+        Body().add(run).add(rank).add(world).add("p").add(std::string(proof, 'x')).bytes());
+  };
+  EXPECT_TRUE(hello("job", 1, 2, 32));
+  EXPECT_FALSE(hello("job", std::uint64_t{1} << 32, 2, 32));
+  EXPECT_FALSE(hello("job", 1, kMaxNumber, 32));
+  EXPECT_FALSE(hello(std::string(kMaxRunName + 1, 'r'), 1, 2, 32));
+  EXPECT_FALSE(hello("job", 1, 2, 31));
+  EXPECT_FALSE(hello("job", 1, 2, 33));
+  EXPECT_FALSE(decode_positions(encode_count(kMaxPositions + 1)));
+  EXPECT_FALSE(decode_states(encode_count(kMaxStates + 1), 4));
+  EXPECT_FALSE(decode_states(encode(std::vector<ProcessState>{{.process = 4}}), 4));
   EXPECT_FALSE(decode_key(encode_key(long_key)));
   EXPECT_FALSE(decode_key_value(encode(KeyValue{long_key, "v"})));
   EXPECT_FALSE(decode_count(encode_count(kMaxCount + 1)));
@@ -183,7 +197,7 @@ TEST(Connection, TakesAnyBytes) {
       const std::uint32_t size =
           static_cast<std::uint32_t>(random.chance(0.1) ? random.next() : random.below(70));
       bytes.append(reinterpret_cast<const char*>(&size), sizeof size);
-      bytes += static_cast<char>(random.below(16));
+      bytes += static_cast<char>(random.below(20));
       bytes += std::string(std::min(size, 70u), 'b');
     }
     if (random.chance(0.3))

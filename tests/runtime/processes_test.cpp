@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "runtime/processes/process_group.h"
+#include "runtime/processes/reach_rank_zero.h"
 #include "runtime/processes/sockets.h"
 #include "tests/runtime/joined_ranks.h"
 
@@ -38,7 +39,24 @@ TEST(ReadLaunch, ReadsTorchrun) {
   EXPECT_EQ(launch.host, "node7");
   EXPECT_EQ(launch.port, 29400);
   EXPECT_TRUE(launch.agent_store);
+  EXPECT_FALSE(launch.one_machine);
   EXPECT_TRUE(launch.run.starts_with("mine/2/")) << launch.run;
+}
+
+/// torchrun has the name of its machine in MASTER_ADDR, also where it starts all processes.
+TEST(ReadLaunch, ProcessesOfOneMachine) {
+  Environment environment{{"RANK", "1"},
+                          {"WORLD_SIZE", "4"},
+                          {"LOCAL_RANK", "1"},
+                          {"LOCAL_WORLD_SIZE", "4"},
+                          {"MASTER_ADDR", "node7"},
+                          {"TORCHELASTIC_USE_AGENT_STORE", "True"}};
+  EXPECT_EQ(meeting_host(read(environment)), "127.0.0.1");
+  environment["LOCAL_WORLD_SIZE"] = "2";  // of two machines
+  EXPECT_EQ(meeting_host(read(environment)), "node7");
+  environment["LOCAL_WORLD_SIZE"] = "4";
+  environment.erase("TORCHELASTIC_USE_AGENT_STORE");
+  EXPECT_EQ(meeting_host(read(environment)), "node7");
 }
 
 TEST(ReadLaunch, ReadsMpirun) {
@@ -407,7 +425,8 @@ TEST(ProcessGroup, RefusesWrongRendezvousAddresses) {
                            const std::string& message) {
     Launch first = of_rank(0, 2, port);
     first.host = host;
-    EXPECT_FALSE(ProcessGroup::join(first, {.seconds = 20}, failure));
+    EXPECT_FALSE(
+        ProcessGroup::join(first, {.seconds = 20, .token = std::string(40, 't')}, failure));
     EXPECT_EQ(failure.message, "rank 0 cannot listen at `" + host + "` on port `" +
                                    std::to_string(port) + "`: " + message);
   };

@@ -298,7 +298,10 @@ TEST(Options, ReadTheEnvironment) {
   }
   for (const char* bad : {"PIPER_THREADS=0", "PIPER_THREADS=x", "PIPER_THREADS=3 ",
                           "PIPER_MATH=", "PIPER_HUGE_PAGES=yes", "PIPER_SPIN=-1",
-                          "PIPER_STALL_SECONDS=1e9", "PIPER_PLUGINS="}) {
+                          "PIPER_STALL_SECONDS=1e9", "PIPER_PLUGINS=", "PIPER_HEARTBEAT_SECONDS=0",
+                          "PIPER_HEARTBEAT_SECONDS=nan", "PIPER_SILENCE_SECONDS=0.1",
+                          // Less than two heartbeats.
+                          "PIPER_SILENCE_SECONDS=1.5"}) {
     const char* const environment[] = {bad, nullptr};
     const auto failure = Options().read_environment(environment);
     ASSERT_TRUE(failure) << bad;

@@ -6,9 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "passes/simulate/actions.h"
 #include "passes/simulate/figures.h"
+#include "passes/simulate/lower_bounds.h"
 #include "passes/simulate/operations.h"
 #include "passes/simulate/work_fraction.h"
 #include "tests/service/compiled.h"
@@ -354,6 +358,46 @@ TEST(Simulate, RoomOfAMessageIsThatOfWhoReadsIt) {
   passes::fill_figures(timeline);
   EXPECT_EQ(timeline.ranks[0].idle.room, 0);
   EXPECT_EQ(timeline.ranks[0].idle.data, 3);
+}
+
+/// Stages count as they cost: an order may hold more microbatches of small stages than of large
+/// ones, and the bounds know that.
+TEST(Simulate, NoOrderIsShorterThanTheBoundsOfItsWork) {
+  const std::pair<const char*, int> schedules[] = {{"gpipe(pp, m)", 2}, {"one_f_one_b(pp, m)", 2},
+                                                   {"zb_h1(pp, m)", 2}, {"interleaved(pp, m)", 4},
+                                                   {"zbv(pp, m)", 4},   {"dual_pipe_v(pp, m)", 4}};
+  const char* const kSizes[2][4] = {
+      {"[1, 7]", "[7, 1]", "[3, 5]", "[4, 4]"},
+      {"[1, 5, 1, 1]", "[1, 1, 1, 5]", "[3, 1, 2, 2]", "[5, 1, 1, 1]"}};
+  const OperationCosts all_costs[] = {{},           {.f = 2, .b = 3},
+                                      {.p2p = 0.5}, {.stages = passes::StageCosts::equal},
+                                      {.f = 0},     {.w = 0.5}};
+  int bounded = 0;
+  for (const auto& [schedule, stages] : schedules) {
+    const std::string name(schedule, std::string_view(schedule).find('('));
+    for (const char* const cut : kSizes[stages == 4]) {
+      for (const int m : {4, 5, 7}) {
+        std::string text =
+            "use std.models.mlp\nuse std.schedules." + name +
+            "\nmesh line(pp: 2)\nparam m = " + std::to_string(m) +
+            "\ntrain t = mlp(layers: 6, features: 16, hidden: 16, classes: 4) on line {\n"
+            "    data: synthetic(batch: 8*m, classes: 4)\n    optim: sgd(lr: 0.1)\n    steps: 1\n"
+            "    partition model into stage: " +
+            std::to_string(stages) + " with sizes: " + cut + "\n    " + schedule + "\n}\n";
+        Planned planned("net.pipe", {}, text);
+        for (const OperationCosts& costs : all_costs) {
+          const auto timeline = passes::simulate_operations(planned.dag(), costs, planned.sink());
+          ASSERT_TRUE(timeline) << text;
+          const auto bounds = passes::lower_bounds(*timeline, costs);
+          if (!bounds) continue;
+          ++bounded;
+          EXPECT_LE(bounds->makespan, timeline->makespan * (1 + 1e-6)) << text;
+          EXPECT_LE(bounds->span, timeline->span * (1 + 1e-6)) << text;
+        }
+      }
+    }
+  }
+  EXPECT_GT(bounded, 100);
 }
 
 TEST(Simulate, PlansTakeNoMoreMemoryThanPlanned) {

@@ -236,6 +236,7 @@ TEST(RunProcesses, TwoHostsHaveTheBitsOfOne) {
       "ip -n ${n}b addr add 10.77.0.2/24 dev ${n}y && ip -n ${n}b link set ${n}y up || exit 77\n"
       "ip -n ${n}a link set lo up; ip -n ${n}b link set lo up\n"
       "export WORLD_SIZE=2 MASTER_ADDR=10.77.0.1 MASTER_PORT=29500 LOCAL_RANK=0 PIPER_RUN=$n\n"
+      "export PIPER_RUN_TOKEN=$(head -c 32 /dev/urandom | base64)\n"
       "on() { ip netns exec $n$1 unshare -u -i sh -c \"hostname node$1; exec timeout 50 \\\"\\$0\\\" "
       "train net.pipe --interpret --out hosts\" \"$0\"; }\n"
       "RANK=1 on b >other.out 2>&1 & other=$!\n"

@@ -107,8 +107,8 @@ LOCALS = {
     "frontend": 231,
     "ir": 98,
     "passes": 151,
-    "runtime": 127,
-    "tests": 489,
+    "runtime": 126,
+    "tests": 488,
 }
 
 

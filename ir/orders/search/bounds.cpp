@@ -14,7 +14,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 class BoundTables {
  public:
-  explicit BoundTables(const SearchProblem& problem) : problem_(problem) {
+  BoundTables(const SearchProblem& problem, const KeptActivations& kept)
+      : problem_(problem), kept_(kept) {
     for (std::uint32_t group = 0; group < problem.groups(); ++group) {
       std::vector<double>& hops = hops_.emplace_back(problem.parts(), 0.0);
       for (std::uint32_t part = 1; part < problem.parts(); ++part) {
@@ -75,19 +76,29 @@ class BoundTables {
   double way(std::uint32_t group, TrackPass pass, std::uint32_t from, std::uint32_t end) const {
     return run(pass, from, end) + hops(group, from, end);
   }
-  /// The longest time of as many operations of a pass as a rank may hold.
+  /// No operations of a pass that a rank may hold take longer. The last one may count in part.
   double of_held(std::uint32_t rank, TrackPass pass) const {
-    std::vector<std::pair<double, std::uint32_t>> all;  // times, and how often
+    struct Held {
+      double seconds, kept;
+      std::uint32_t count;
+    };
+    double total = 0, left = kept_.cap;
+    std::vector<Held> all;
     for (const std::uint32_t number : problem_.tracks_on(rank)) {
       const Track& track = problem_.tracks()[number];
-      all.emplace_back(seconds(track.part, pass), track.count);
+      const double kept = kept_.of_part[track.part];
+      if (kept == 0) {
+        total += track.count * seconds(track.part, pass);
+      } else {
+        all.push_back({seconds(track.part, pass), kept, track.count});
+      }
     }
-    std::sort(all.rbegin(), all.rend());
-    double total = 0;
-    std::uint32_t left = problem_.capacity();
-    for (const auto& [time, count] : all) {
-      total += time * std::min(left, count);
-      left -= std::min(left, count);
+    std::sort(all.begin(), all.end(),
+              [](const Held& a, const Held& b) { return a.seconds / a.kept > b.seconds / b.kept; });
+    for (const auto& [time, kept, count] : all) {
+      const double fits = kept * count <= left ? count : left / kept;
+      total += time * fits;
+      left -= kept * fits;
     }
     return total;
   }
@@ -134,10 +145,11 @@ class BoundTables {
     double total = 0;
     for (const std::uint32_t number : problem_.tracks_on(rank)) {
       const Track& track = problem_.tracks()[number];
-      total += track.count * (around(track.group, track.part, track.part) +
-                              seconds(track.part, kTrackB) + seconds(track.part, kTrackW));
+      total += kept_.of_part[track.part] * track.count *
+               (around(track.group, track.part, track.part) + seconds(track.part, kTrackB) +
+                seconds(track.part, kTrackW));
     }
-    return problem_.capacity() == 0 ? 0 : total / problem_.capacity();
+    return kept_.cap == 0 ? 0 : total / kept_.cap;
   }
 
   /// Whether each instance with parts on `b` passes `a` before them.
@@ -174,6 +186,7 @@ class BoundTables {
   }
 
   const SearchProblem& problem_;
+  const KeptActivations& kept_;
   std::vector<double> sums_[kTrackPasses] = {{0}, {0}, {0}};  // by part: of those before
   std::vector<std::vector<double>> hops_;  // by group, part: messages from part 0 on
   std::vector<std::uint32_t> low_, high_;  // by rank and group: the first and the last part
@@ -181,6 +194,13 @@ class BoundTables {
 
 }  // namespace
 
-Bounds bounds(const SearchProblem& problem) { return BoundTables(problem).run(); }
+Bounds bounds(const SearchProblem& problem) {
+  return bounds(problem,
+                {std::vector<double>(problem.parts(), 1), static_cast<double>(problem.capacity())});
+}
+
+Bounds bounds(const SearchProblem& problem, const KeptActivations& kept) {
+  return BoundTables(problem, kept).run();
+}
 
 }  // namespace piper::orders

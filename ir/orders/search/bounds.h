@@ -3,6 +3,8 @@
 //
 //   1F1B's placement, p ranks, unit costs, split backward, cap p   ->   span >= 3m + p - 1
 
+#include <vector>
+
 #include "ir/orders/search/problem.h"
 
 namespace piper::orders {
@@ -22,5 +24,13 @@ struct Bounds {
 ///   than the cap at any time.
 /// The cap is at least the largest demand of one instance.
 Bounds bounds(const SearchProblem& problem);
+
+/// The activations that parts keep, and those that a rank may hold, in one unit.
+struct KeptActivations {
+  std::vector<double> of_part;
+  double cap = 0;
+};
+/// The same, where parts keep different amounts, instead of the capacity of the problem.
+Bounds bounds(const SearchProblem& problem, const KeptActivations& kept);
 
 }  // namespace piper::orders
