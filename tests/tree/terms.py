@@ -105,7 +105,7 @@ HEADERS = {
 LOCALS = {
     "backend": 127,
     "frontend": 231,
-    "ir": 100,
+    "ir": 98,
     "passes": 151,
     "runtime": 126,
     "tests": 488,
