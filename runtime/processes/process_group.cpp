@@ -30,6 +30,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kLook(100);
 // After a failure that another process may have caused.
 constexpr std::chrono::seconds kCauseWithin(2);
+constexpr std::chrono::seconds kStatesWithin(2);  // after a failure of this process
 constexpr std::chrono::seconds kHeardWithin(12);  // longer than the rendezvous waits for a hello
 // The process that names the missing ones is the first to give up.
 constexpr std::chrono::seconds kAfter(5);
@@ -90,6 +91,7 @@ struct ProcessGroup::Parts {
   std::uint64_t agreements = 0, questions = 0;
   bool proven = false, heard = false, all_here = false, ends = false, left = false, holds = false,
        asked_to_stop = false;
+  bool lost = false;  // the connection
   std::uint64_t started = 0;
   std::optional<std::uint64_t> stop_at;
   std::atomic<bool> has_failed{false};
@@ -134,7 +136,8 @@ struct ProcessGroup::Parts {
       FrameKind kind{};
       std::string body;
       while (connection->receive(kind, body)) {
-        if (!failed && !take(kind, body)) fail_all(bad_message(kind));
+        if ((!failed || kind == FrameKind::states) && !take(kind, body))
+          fail_all(bad_message(kind));
       }
       add_beat();
       for (const auto& [sent, text] : to_send) connection->send(sent, text);
@@ -144,15 +147,13 @@ struct ProcessGroup::Parts {
         if (!left)
           keep_failure(heard && connection->broken() ? bad_message("bytes that are no message")
                                                      : no_answer());
-        changed.notify_all();
-        return;
-      }
-      if (is_silent()) {
+        lost = true;
+      } else if (is_silent()) {
         if (!left) keep_failure(no_beat());
-        changed.notify_all();
-        return;
+        lost = true;
       }
       changed.notify_all();
+      if (lost) return;
       if (ends && !connection->sends()) return;
     }
   }
@@ -490,8 +491,11 @@ void ProcessGroup::report_positions(std::function<std::vector<RankPosition>()> p
   parts_->positions = std::move(positions);
 }
 
-std::vector<ProcessState> ProcessGroup::last_states() const {
-  const std::lock_guard lock(parts_->mutex);
+std::vector<ProcessState> ProcessGroup::last_states() {
+  std::unique_lock lock(parts_->mutex);
+  if (parts_->failed)
+    parts_->changed.wait_for(lock, kStatesWithin,
+                             [&] { return !parts_->states.empty() || parts_->lost; });
   return parts_->states;
 }
 

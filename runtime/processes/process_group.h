@@ -89,8 +89,9 @@ class ProcessGroup {
   /// it is replaced. Empty: none.
   void report_positions(std::function<std::vector<RankPosition>()> positions);
   /// The other processes as rank 0 had last heard of them when the run failed, the failed one
-  /// first; empty before a failure, and where rank 0 itself is lost.
-  std::vector<ProcessState> last_states() const;
+  /// first; empty before a failure, and where rank 0 itself is lost. After a failure of this process
+  /// it waits shortly for them.
+  std::vector<ProcessState> last_states();
 
   // ---- steps, counted over all runs
   enum class Begin { yes, wait, no };

@@ -186,9 +186,10 @@ TEST(Heartbeat, ATimeWithoutThisProcessIsNoSilence) {
 
 /// The last positions of the others reach every process with a failure, the failed one first.
 TEST(Heartbeat, CarriesThePositionsOfRanks) {
+  std::atomic<int> agreed{0};
   with_ranks(
       3,
-      [](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
+      [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
         ASSERT_TRUE(group) << failure.message;
         std::atomic<int> asked{0};
         group->report_positions([&asked, rank] {
@@ -198,10 +199,10 @@ TEST(Heartbeat, CarriesThePositionsOfRanks) {
         while (asked < 3) std::this_thread::sleep_for(std::chrono::milliseconds(5));
         EXPECT_TRUE(group->last_states().empty());
         EXPECT_FALSE(group->agree({}));
+        for (++agreed; agreed < 3 && !group->failed();)
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
         if (rank == 2) group->fail({.code = kNonFinite, .message = "nan"});
         EXPECT_FALSE(group->get("a key that nobody sets"));
-        for (int looks = 0; group->last_states().empty() && looks < 1000; ++looks)
-          std::this_thread::sleep_for(std::chrono::milliseconds(5));
         const std::vector<ProcessState> states = group->last_states();
         ASSERT_EQ(states.size(), 3u);
         EXPECT_EQ(states[0].process, 2u);
