@@ -271,7 +271,8 @@ class Rewriting {
       added.row_elements = elements(type, along + 1, type.dims.size());
     }
     program_.sources.push_back(added);
-    return entry->second = step_.input(at_position(type, row), model_.value(value).name, added.param);
+    return entry->second =
+               step_.input(at_position(type, row), model_.value(value).name, added.param);
   }
 
   bool copy(const Node& node, const std::vector<ValueId>& operands, BodyCopy& to,
