@@ -113,6 +113,8 @@ void Connection::flush() {
   }
 }
 
+void Connection::end() { shutdown(socket_, SHUT_WR); }
+
 bool Connection::fill() {
   char bytes[1 << 16];
   std::size_t filled = 0;

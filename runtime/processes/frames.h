@@ -88,6 +88,8 @@ class Connection {
   /// Sends as much as possible at once, the rest with `flush`.
   void send(FrameKind kind, const std::string& body);
   void flush();
+  /// Sends nothing more: the other side finds the connection closed when it has read everything.
+  void end();
   /// Reads received bytes, a limited number in each call; false if there were none.
   bool fill();
   /// The next complete frame; false if there is none.

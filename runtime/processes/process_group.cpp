@@ -154,7 +154,11 @@ struct ProcessGroup::Parts {
       }
       changed.notify_all();
       if (lost) return;
-      if (ends && !connection->sends()) return;
+      if (!ends || connection->sends()) continue;
+      // A socket that is closed with unread bytes resets the connection, and what rank 0 has not
+      // received yet is lost: rank 0 closes first, once it has read everything.
+      if (!heard) return;
+      connection->end();
     }
   }
 

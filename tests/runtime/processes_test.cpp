@@ -292,6 +292,21 @@ TEST(ProcessGroup, BytesReachRankZeroWholeAndInOrder) {
              });
 }
 
+/// Heartbeats of rank 0 are under way to the others when these end.
+TEST(ProcessGroup, BytesSentBeforeTheEndArrive) {
+  const std::string bytes(std::size_t{8} << 20, 'x');
+  const auto run = [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure&) {
+    ASSERT_TRUE(group);
+    for (std::uint32_t from = 1; rank == 0 && from < 4; ++from) {
+      EXPECT_TRUE(group->receive_bytes(Channel::parameters, from, bytes.size()) == bytes)
+          << describe(group->failure().value_or(Failure()));
+    }
+    if (rank != 0) group->send_bytes(Channel::parameters, bytes);
+    group->leave();
+  };
+  with_ranks(4, run, {}, 20, {}, {.every = 0.0005, .limit = 10});
+}
+
 /// A thread that writes a checkpoint sends its sums while others send what they have recorded.
 TEST(ProcessGroup, ChannelsDoNotMix) {
   constexpr int kTexts = 40;
