@@ -41,7 +41,17 @@ std::vector<RankPosition> PeerProcesses::own_positions(const Device& device) con
 }
 
 void PeerProcesses::watch(const Device& device) {
-  group_.report_positions([this, &device] { return own_positions(device); });
+  watched_->device = &device;
+  group_.report_positions([this, watched = watched_] {
+    const std::lock_guard lock(watched->mutex);
+    return watched->device != nullptr ? own_positions(*watched->device)
+                                      : std::vector<RankPosition>();
+  });
+}
+
+void PeerProcesses::stop_watching() {
+  const std::lock_guard lock(watched_->mutex);
+  watched_->device = nullptr;
 }
 
 std::vector<Note> PeerProcesses::last_actions(const Device& device) const {

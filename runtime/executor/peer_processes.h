@@ -14,6 +14,7 @@
 //   peers.read_parameter(device, "head.0.out", ParamTensor::values);
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -61,9 +62,10 @@ class PeerProcesses {
   /// Ends a run after `steps` steps, the same number on all processes.
   void end_run(std::uint64_t steps) { steps_before_ += steps; }
 
-  /// Heartbeats carry the positions of this process's ranks, until `stop_watching`.
+  /// Heartbeats carry the positions of this process's ranks, until `stop_watching`, which does not
+  /// use the group.
   void watch(const Device& device);
-  void stop_watching() { group_.report_positions({}); }
+  void stop_watching();
   /// The last completed action of every rank as far as it is known here, one note per rank, those
   /// of a failed process first: from this device, from flight records in the folder of the run, and
   /// from the last heartbeats.
@@ -82,7 +84,14 @@ class PeerProcesses {
 
   std::vector<RankPosition> own_positions(const Device& device) const;
 
+  /// Shared with the thread of the group.
+  struct Watched {
+    std::mutex mutex;
+    const Device* device = nullptr;  // null: no more
+  };
+
   ProcessGroup& group_;
+  const std::shared_ptr<Watched> watched_ = std::make_shared<Watched>();
   const std::string out_folder_;
   const PiperJob& whole_job_;
   const ProcessRanks ranks_;  // of this process
