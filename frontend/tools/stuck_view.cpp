@@ -88,7 +88,8 @@ std::string table_text(const PiperJob& job, const std::vector<Record>& records) 
     std::vector<std::string>& row = rows.emplace_back();
     row.push_back(std::to_string(record.rank));
     if (!record.at) {
-      row.insert(row.end(), {"", record.here ? "a record of another program" : "no record"});
+      row.insert(row.end(),
+                 {"", record.here ? "a record of another program, or damaged" : "no record"});
       continue;
     }
     const runtime::PositionNames names = runtime::names_at(job.ranks[r], *record.at);
@@ -176,7 +177,7 @@ int show_stuck(Session& session, const Session::Subject& subject) {
   session.sink()
       .report(Code::no_flight_records, subject.lowered.strategy.settings.loc,
               "`{}` has no flight record of `{}`{}", folder, subject.name,
-              here ? ": those that are there are of another program" : "")
+              here ? ": those that are there are of another program, or damaged" : "")
       .hint("{}", here ? "give the file, the train and `-D` of the run, its `PIPER_MATH`, and in "
                          "`PIPER_THREADS` its `--threads`"
                        : "`piper train --out DIR` keeps flight records in DIR");

@@ -10,9 +10,13 @@ namespace piper::runtime {
 
 namespace {
 
-/// A record has as much of the hash as fits into it.
+/// A record has as much of the hash as fits into it. One whose numbers do not fit the program is
+/// damaged.
 bool is_of(const PiperProgram* program, const PiperFlight& flight) {
-  if (program == nullptr) return false;
+  if (program == nullptr || flight.num_streams != program->num_streams) return false;
+  if (flight.waiting != 0 && (flight.waiting_stream >= program->num_streams ||
+                              program->streams[flight.waiting_stream].num_actions == 0))
+    return false;
   char hash[sizeof flight.hash];
   std::snprintf(hash, sizeof hash, "%s", program->hash != nullptr ? program->hash : "");
   return std::strncmp(hash, flight.hash, sizeof hash) == 0;

@@ -20,7 +20,7 @@ struct RankPosition {
   std::uint64_t started = 0, ended = 0;  // actions of the compute stream, since the run began
 };
 
-/// Empty if the record is of neither program of the rank. Other threads may be writing the record.
+/// Empty if the record is of neither program of the rank, or damaged. Other threads may be writing the record.
 std::optional<RankPosition> position_of(const PiperJobRank& rank, const PiperFlight& flight);
 /// The last action of the compute stream that has ended, and the one that was running; empty if
 /// there was none.

@@ -94,7 +94,13 @@ class Story {
         note(notes, spot, running(spot) ? "is running" : "has not begun");
         return std::nullopt;
       }
-      return wait_on(spot, rank.flight.waiting_stream, rank.flight.waiting_target, notes);
+      const std::uint32_t stream = rank.flight.waiting_stream;
+      const std::uint64_t target = rank.flight.waiting_target;
+      if (rank.flight.ended[stream] < target) return wait_on(spot, stream, target, notes);
+      // The record of a process that was stopped.
+      note(notes, spot,
+           "did not go on after the end of `" + place_at(rank, stream, target).action + "`");
+      return std::nullopt;
     }
     const PiperStream& table = rank.program->streams[spot.stream];
     const std::uint64_t count = present(spot);

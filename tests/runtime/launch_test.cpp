@@ -6,6 +6,7 @@
 #include "runtime/launch/interrupt.h"
 #include "runtime/launch/train.h"
 #include "runtime/trace/flight.h"
+#include "runtime/trace/positions.h"
 #include "runtime/trace/stuck.h"
 #include "tests/runtime/sample_jobs.h"
 #include "tests/support/temporary_folder.h"
@@ -137,6 +138,16 @@ TEST(Launch, TheRecordsOfADeadRunSayWhatHungThere) {
   EXPECT_EQ(told.notes[1].text, "rank 1: `p2p.1` waits for rank `0` to start its `send`");
   EXPECT_EQ(told.notes[2].text, "rank 0: `p2p.1` waits for the end of `F.a`");
   EXPECT_EQ(told.notes[3].text, "rank 0: `F.a` is running");
+  // A process that was stopped after the end of its wait.
+  PiperFlight& stopped = ranks[1].flight;
+  EXPECT_TRUE(position_of(job.tables().ranks[1], stopped));
+  stopped.ended[stopped.waiting_stream] = stopped.waiting_target;
+  const Failure held_up = explain_stall(ranks);
+  EXPECT_EQ(held_up.rank, 1u);
+  ASSERT_EQ(held_up.notes.size(), 1u) << describe(held_up);
+  EXPECT_EQ(held_up.notes[0].text, "rank 1: `F.b` did not go on after the end of `p2p.1`");
+  stopped.waiting_stream = 1000;
+  EXPECT_FALSE(position_of(job.tables().ranks[1], stopped)) << "a damaged record";
 }
 
 }  // namespace
