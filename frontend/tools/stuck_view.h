@@ -1,6 +1,6 @@
 #pragma once
-// The command `show stuck FILE [NAME] --from DIR`: where the ranks of a run stood when it ended, from
-// the flight records in its folder, and which action held up the others.
+// The command `show stuck FILE [NAME] --from DIR`: reads the flight records of a run, and prints the
+// last action of each rank and the action for which the others waited.
 //
 //   return show_stuck(session, subject);
 
@@ -8,7 +8,7 @@
 
 namespace piper::tools {
 
-/// Compiles the train as `train` does, because the records have the numbers of actions alone.
+/// Compiles the train as `train` does, because the records have only the numbers of actions.
 /// Refuses a folder without a record of that program (P6029). Returns the exit code.
 int show_stuck(Session& session, const Session::Subject& subject);
 

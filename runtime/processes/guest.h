@@ -1,6 +1,6 @@
 #pragma once
 // A connection at the rendezvous: a stranger until it has proved that it belongs to the run, then a
-// process with its rank. Internal to the rendezvous.
+// process with a rank. Internal to the rendezvous.
 
 #include <chrono>
 #include <cstdint>
@@ -26,14 +26,14 @@ struct Guest {
   std::string address;
   Clock::time_point since;
   Silence silence;
-  bool joined = false, left = false;  // it has a rank, it has said goodbye
+  bool joined = false, left = false;  // it has a rank; it has sent `bye`
   bool refused = false;
   RankZeroEnd handshake;
   std::uint32_t rank = 0;
   std::string process;  // `process 4711 on node7`
   std::size_t waiting_keys = 0, value_bytes = 0;
-  std::optional<std::uint64_t> started;  // steps: its answer to hold, or its last count
-  std::vector<RankPosition> positions;   // of its ranks, as last heard
+  std::optional<std::uint64_t> started;  // steps, from its answer to `hold` or its `bye`
+  std::vector<RankPosition> positions;   // of its ranks, from its last heartbeat
 };
 
 }  // namespace piper::runtime

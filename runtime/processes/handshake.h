@@ -1,7 +1,7 @@
 #pragma once
-// How a process and rank 0 recognise each other on a new connection. With a token each shows the
-// other that it has it before it says anything else; the proofs hold for this connection alone.
-// Without a token the same messages show only that the other end reads its answers.
+// How a process and rank 0 recognise each other on a new connection. With a token each end proves
+// that it has the token before it says anything else; a proof is valid for this connection only.
+// Without a token the same messages prove only that the other end receives the answers.
 //
 //   process: ProcessEnd end(token, launch);      rank 0: RankZeroEnd end;
 //   send(open, end.opening())                    send(nonce, end.take_opening(token, run, body))
@@ -26,8 +26,8 @@ class ProcessEnd {
         nonce_(random_nonce()) {}
 
   Opening opening() const { return {nonce_}; }
-  /// The answer to rank 0's number. Empty if rank 0 has not proved that it has the token: then it
-  /// learns nothing of this process.
+  /// The hello that answers rank 0's number. Empty if rank 0 has not proved that it has the token:
+  /// then nothing about this process is sent to it.
   std::optional<Hello> take_answer(const Answer& answer) const;
 
  private:
@@ -38,7 +38,7 @@ class ProcessEnd {
 
 class RankZeroEnd {
  public:
-  /// Empty if the body is no opening, or if there was one before.
+  /// Empty if the body is not an opening, or if this is the second opening.
   std::optional<Answer> take_opening(std::string_view token, std::string_view run,
                                      std::string_view body);
   bool opened() const { return opened_; }

@@ -1,8 +1,8 @@
 #pragma once
 // The token of a run: a secret that its processes share, and the proofs by which the two ends of a
 // connection show each other that they have it. A proof is an HMAC-SHA256 with the token as its key
-// over the role, the rank, the run and the random numbers of both ends, so it holds for one
-// connection and one direction alone. It does not give away the token.
+// over the role, the rank, the run and the random numbers of both ends, so it is valid for one
+// connection and one direction only. It does not reveal the token.
 //
 //   const RunTokenRead read = read_run_token(environment);
 //   if (read.failure) ...;                        // P6028: others may read the file `run.token`
@@ -22,7 +22,7 @@ namespace piper::runtime {
 
 inline constexpr const char* kTokenVariable = "PIPER_RUN_TOKEN";
 inline constexpr const char* kTokenFileVariable = "PIPER_RUN_TOKEN_FILE";
-// Characters of a token. A stranger who has seen a proof can try tokens, so short ones are refused.
+// Characters of a token. Short ones are refused: a stranger who has seen a proof can try them all.
 inline constexpr std::size_t kMinToken = 32, kMaxToken = 256;
 
 /// A command that makes a token in a file, for hints.
@@ -31,11 +31,11 @@ inline constexpr const char* kMakeToken =
 
 struct RunTokenRead {
   std::string token = {};               // empty: the run has none
-  std::optional<Failure> failure = {};  // kBadToken; it does not show the token
+  std::optional<Failure> failure = {};  // kBadToken; its text does not show the token
 };
 /// The token of the variable or of the file that the environment names.
 RunTokenRead read_run_token(const Environment& environment);
-/// 64 hexadecimal digits.
+/// A new token of 64 hexadecimal digits.
 std::string random_run_token();
 
 using Nonce = std::array<unsigned char, 32>;
@@ -45,16 +45,16 @@ using Proof = std::array<unsigned char, 32>;
 Nonce random_nonce();
 
 enum class Role : std::uint8_t { rank_zero, process };
-/// The statement of one end of a connection.
+/// The statement that one end of a connection proves.
 struct Claim {
   Role role = Role::process;
   std::uint32_t rank = 0;
   std::string_view run;
   Nonce of_process{}, of_rank_zero{};
 };
-/// `token`: empty without one; then the proof shows only that its sender has received both numbers.
+/// `token`: empty if the run has none; then a proof shows only that its sender has both numbers.
 Proof prove(std::string_view token, const Claim& claim);
-/// Compares in a time that does not depend on the contents.
+/// Takes a time that does not depend on the contents.
 bool same_proof(const Proof& one, const Proof& other);
 
 }  // namespace piper::runtime

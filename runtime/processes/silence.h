@@ -1,11 +1,11 @@
 #pragma once
 // How long nothing has come from the other end of a connection. A time in which this process itself
-// does not run (a whole job is stopped, a virtual machine is paused) counts as half a second at
-// most, because the other end may not run either.
+// does not run (the whole job is stopped, a virtual machine is paused) counts as at most half a
+// second, because the other end may not run then either.
 //
 //   Silence silence;
 //   if (connection.fill()) silence.end();
-//   if (silence.lasts(10)) ...;               // at every look, several times a second
+//   if (silence.lasts(10)) ...;               // must be called several times a second
 
 #include <algorithm>
 #include <chrono>
@@ -19,7 +19,7 @@ class Silence {
     lasted_ = Clock::duration::zero();
     looked_at_ = Clock::now();
   }
-  /// Whether it lasts longer than `seconds`; 0: never.
+  /// Whether it has lasted longer than `seconds`; 0: no limit.
   bool lasts(double seconds) { return lasts(seconds, Clock::now()); }
   bool lasts(double seconds, Clock::time_point now) {
     constexpr Clock::duration kMaxBetweenLooks = std::chrono::milliseconds(500);
