@@ -1,6 +1,6 @@
 #pragma once
-// The command `show stuck FILE [NAME] --from DIR`: reads the flight records of a run, and prints the
-// last action of each rank and the action for which the others waited.
+// The command `show stuck FILE [NAME] --from DIR`: reads the flight records of a run, and prints
+// the last action of each rank and the action for which the others waited.
 //
 //   return show_stuck(session, subject);
 

@@ -11,8 +11,8 @@
 
 namespace piper::runtime {
 
-/// kTokenMissing if other machines can reach rank 0 and there is no token: then a stranger could not
-/// be distinguished from a process of the run.
+/// kTokenMissing if other machines can reach rank 0 and there is no token: then rank 0 could not
+/// distinguish a stranger from a process of the run.
 std::optional<Failure> missing_token(const Launch& launch, const GroupOptions& options);
 
 /// The address where rank 0 listens. With an agent's store rank 0 has a port of its own, so if all
